@@ -19,6 +19,7 @@ check: $(VENV)/test.stamp lint
 	$(BIN)/python -m pytest $(SIDE_BY_SIDE) --quick -m 'not alone'
 
 lint: $(VENV)/test.stamp
+	$(BIN)/ruff format --check -q src tests benchmarks examples docs
 	$(BIN)/ruff check src tests benchmarks examples docs
 	$(BIN)/mypy
 

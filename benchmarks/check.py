@@ -29,7 +29,11 @@ def arcs(graph: ist.Graph, weighted: bool = False) -> Iterator[tuple[Array, Arra
         last = max(first + 1, int(np.searchsorted(offsets, offsets[first] + AT_ONCE, "right")) - 1)
         begin, end = int(offsets[first]), int(offsets[last])
         sources = np.repeat(np.arange(first, last), np.diff(offsets[first : last + 1]))
-        yield sources, graph.store.read("out.targets", begin, end), graph.store.read("out.weights", begin, end) if weighted else 1
+        yield (
+            sources,
+            graph.store.read("out.targets", begin, end),
+            graph.store.read("out.weights", begin, end) if weighted else 1,
+        )
         first = last
 
 

@@ -31,7 +31,8 @@ from isthmus.memory import available
 OURS = "isthmus"
 ERROR = 1e-4  # L1 error that PageRank is asked for
 TOLERANCES = [0.1 / 2**k for k in range(24)]
-STEADY = 3, 0.75  # our threads race, so no two answers are alike: so many runs must do, with an error of so much of what is asked for
+# Our threads race, so no two answers are alike: so many runs must do, with an error of so much of what is asked for.
+STEADY = 3, 0.75
 REFERENCE_ERROR = 1e-8
 LEAST_FREE = 1 << 30  # bytes of memory that a contestant must leave
 BUILD_LIMITS = 5  # building may take this many times the limit of a run
@@ -96,12 +97,23 @@ class Peer:
     def __init__(self, name: str, truth: Truth, limit: float) -> None:
         self.name, self.note, self._truth, self._limit, self._tol = name, "", truth, limit, 0.0
         reference = [str(truth.reference)] if truth.algorithm == "pagerank" else []
-        command = [sys.executable, str(Path(__file__).parent / "libraries.py"), name, str(truth.graph.path), truth.algorithm, *reference]
+        command = [
+            sys.executable,
+            str(Path(__file__).parent / "libraries.py"),
+            name,
+            str(truth.graph.path),
+            truth.algorithm,
+            *reference,
+        ]
         self._errors = tempfile.TemporaryFile("w+")  # noqa: SIM115  # closed with the process
         self._process = subprocess.Popen(
-            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self._errors, text=True,
+            command,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=self._errors,
+            text=True,
             env={**os.environ, "OMP_NUM_THREADS": str(THREADS)},
-        )  # fmt: skip
+        )
         self._lines: queue.SimpleQueue[str] = queue.SimpleQueue()
         threading.Thread(target=self._listen, daemon=True).start()
         try:

@@ -1,12 +1,14 @@
-"""Streams whose edges stay on disk: batches against runs from scratch on the same snapshot, and peak memory, merges included.
+"""Streams whose edges stay on disk: batches against runs from scratch on the same snapshot, and peak memory, merges
+included.
 
-    python benchmarks/disk_streams.py [--graph rmat24] [--memory 10%] [--size 100000] [--batches 6] [--programs sssp pagerank]
+    python benchmarks/disk_streams.py [--graph rmat24] [--memory 10%] [--size 100000] [--batches 6] [--programs sssp
+    pagerank]
                                       [--folder DIR] [--threads 2]
 
-Half of the changes delete edges, half insert new ones (`isthmus stream make-workload`). After the first two batches, each is followed by
-a run from scratch by `auto`, with the same memory, on the graph as it is then, and the answers are compared. Shown are medians. A second
-process for each program only applies the batches and merges the changes; its highest resident memory (VmHWM) is compared with the
-budget. Prints Markdown.
+Half of the changes delete edges, half insert new ones (`isthmus stream make-workload`). After the first two batches,
+each is followed by a run from scratch by `auto`, with the same memory, on the graph as it is then, and the answers are
+compared. Shown are medians. A second process for each program only applies the batches and merges the changes; its
+highest resident memory (VmHWM) is compared with the budget. Prints Markdown.
 """
 
 from __future__ import annotations
@@ -56,10 +58,22 @@ def trial(path: str, updates: str, name: str, memory: str, size: int, threads: i
         start = time.perf_counter()
         live.merge()
         merged = time.perf_counter() - start
-        return {"open": opened, "rows": rows, "merge": merged, "budget": live.budget, "peak": peak_rss(), "arcs": live.graph.arcs}
+        return {
+            "open": opened,
+            "rows": rows,
+            "merge": merged,
+            "budget": live.budget,
+            "peak": peak_rss(),
+            "arcs": live.graph.arcs,
+        }
 
 
-PROGRAMS = {"sssp": "SSSP", "pagerank": "PageRank", "bfs": "BFS", "weakly_connected_components": "WeaklyConnectedComponents"}
+PROGRAMS = {
+    "sssp": "SSSP",
+    "pagerank": "PageRank",
+    "bfs": "BFS",
+    "weakly_connected_components": "WeaklyConnectedComponents",
+}
 
 
 def median(rows: list[dict[str, Any]], name: str) -> float:
@@ -70,21 +84,47 @@ def shown(name: str, found: dict[str, Any], alone: dict[str, Any]) -> list[str]:
     rows, beside = found["rows"], alone["peak"] - alone["budget"]
     faster = statistics.median(row["scratch"] / row["total"] for row in rows)
     return [
-        name, f"{found['open']:.1f} s", f"{median(rows, 'total'):.2f} s", f"{median(rows, 'update'):.2f} s",
-        f"{median(rows, 'edges_read') / found['arcs']:.3f}", f"{median(rows, 'scratch'):.2f} s",
-        f"{faster:.1f} ({verdict(faster, FASTER, False)})", f"{alone['merge']:.1f} s", f"{alone['budget'] / 1e6:,.0f} MB",
+        name,
+        f"{found['open']:.1f} s",
+        f"{median(rows, 'total'):.2f} s",
+        f"{median(rows, 'update'):.2f} s",
+        f"{median(rows, 'edges_read') / found['arcs']:.3f}",
+        f"{median(rows, 'scratch'):.2f} s",
+        f"{faster:.1f} ({verdict(faster, FASTER, False)})",
+        f"{alone['merge']:.1f} s",
+        f"{alone['budget'] / 1e6:,.0f} MB",
         f"{beside / 1e6:+,.0f} MB ({verdict(beside, BESIDE)})",
-    ]  # fmt: skip
+    ]
 
 
 HEAD = [
-    "program", "opening", "batch", "of which update", "edges read, of all", "from scratch", f"times faster (≥ {FASTER:g})", "merge",
-    "budget", f"peak beside it (≤ {BESIDE / 1e6:.0f} MB)",
-]  # fmt: skip
+    "program",
+    "opening",
+    "batch",
+    "of which update",
+    "edges read, of all",
+    "from scratch",
+    f"times faster (≥ {FASTER:g})",
+    "merge",
+    "budget",
+    f"peak beside it (≤ {BESIDE / 1e6:.0f} MB)",
+]
 
 
 def of_process(path: str, updates: Path, name: str, how: str, options: argparse.Namespace) -> dict[str, Any]:
-    command = [sys.executable, "-W", "ignore", __file__, "--one", path, str(updates), name, how, "--memory", options.memory]
+    command = [
+        sys.executable,
+        "-W",
+        "ignore",
+        __file__,
+        "--one",
+        path,
+        str(updates),
+        name,
+        how,
+        "--memory",
+        options.memory,
+    ]
     command += ["--size", str(options.size), "--threads", str(options.threads)]
     done = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True)
     found: dict[str, Any] = json.loads(done.stdout)

@@ -1,7 +1,7 @@
 """The GAP Benchmark Suite as a contestant: its binaries, on its own file format, by its own clock.
 
-`GAPBS` names the folder with bfs, sssp, cc and pr. They print times and counts, not answers: each is verified by its own
--v, and by its counts against ours. What its PageRank reaches after so many sweeps is found by replaying its sweeps
+`GAPBS` names the folder with bfs, sssp, cc and pr. They print times and counts, not answers: each is verified by its
+own -v, and by its counts against ours. What its PageRank reaches after so many sweeps is found by replaying its sweeps
 here, and the changes it logs must be those of the replay.
 """
 
@@ -23,7 +23,11 @@ import isthmus as ist
 from isthmus.kernels.compile import kernel
 
 BINARIES = {"bfs": "bfs", "sssp": "sssp", "wcc": "cc", "pagerank": "pr"}
-COUNTS = {"bfs": r"BFS Tree has (\d+) nodes", "sssp": r"SSSP Tree reaches (\d+) nodes", "wcc": r"There are (\d+) components"}
+COUNTS = {
+    "bfs": r"BFS Tree has (\d+) nodes",
+    "sssp": r"SSSP Tree reaches (\d+) nodes",
+    "wcc": r"There are (\d+) components",
+}
 DELTAS = (1, 4, 16, 64, 256)  # widths of its buckets for shortest paths: the best on each graph counts
 TRIALS = 3  # per process
 MOST_SWEEPS = 200
@@ -37,13 +41,17 @@ def folder() -> Path | None:
 
 
 def export(graph: ist.Graph, weighted: bool) -> Path:
-    """The graph as a serialized graph of the suite: directed or not, arcs, vertices, then each side's offsets and arcs."""
+    """The graph as a serialized graph of the suite: directed or not, arcs, vertices, then each side's offsets and
+    arcs.
+    """
     assert graph.path
     path = graph.path.with_suffix(".wsg" if weighted else ".sg")
     if path.exists():
         return path
     with path.open("wb") as file:
-        file.write(np.array([graph.directed], np.uint8).tobytes() + np.array([graph.arcs, graph.vertices], np.int64).tobytes())
+        file.write(
+            np.array([graph.directed], np.uint8).tobytes() + np.array([graph.arcs, graph.vertices], np.int64).tobytes()
+        )
         for side in ("out", "in") if graph.directed else ("out",):
             graph.store.read(f"{side}.offsets").astype(np.int64).tofile(file)
             for first in range(0, graph.arcs, AT_ONCE):
@@ -79,7 +87,10 @@ class Gapbs:
         if self._truth.algorithm == "pagerank":
             return self._settle_pagerank()
         if self._truth.algorithm == "sssp":
-            taken = {delta: min(times(self._run("-d", str(delta), "-n", "2", *self._from(source)).output)) for delta in DELTAS}
+            taken = {
+                delta: min(times(self._run("-d", str(delta), "-n", "2", *self._from(source)).output))
+                for delta in DELTAS
+            }
             delta = min(taken, key=lambda delta: taken[delta])
             self._options, self.note = ["-d", str(delta)], f"delta {delta}"
         output = self._run("-n", "1", "-v", "-a", *self._from(source)).output

@@ -1,12 +1,13 @@
-"""Recipes on a GPU of this machine: answers verified against the processor's, measured seconds beside the modelled ones.
+"""Recipes on a GPU of this machine: answers verified against the processor's, measured seconds beside the modelled
+ones.
 
     python benchmarks/gpu.py [--device cuda:0] [--graphs rmat18 rmat20] [--memory 10%] [--rounds 3] [--folder DIR]
 
-For anyone with a GPU: the output is Markdown, ready to be pasted into an issue. Every answer is compared before its time counts; a
-cell that differs says WRONG. Seconds are of the whole run after its set-up. Bytes are those that crossed the link. "from disk" are runs
-whose edges stay in their store. Streams change a percent of the edges in every batch; their answers are compared after each, and seconds
-are those of a batch. With NUMBA_ENABLE_CUDASIM=1 it runs in numba-cuda's simulator, on tiny graphs (`--graphs rmat5`), where seconds
-mean nothing.
+For anyone with a GPU: the output is Markdown, ready to be pasted into an issue. Every answer is compared before its
+time counts; a cell that differs says WRONG. Seconds are of the whole run after its set-up. Bytes are those that crossed
+the link. "from disk" are runs whose edges stay in their store. Streams change a percent of the edges in every batch;
+their answers are compared after each, and seconds are those of a batch. With NUMBA_ENABLE_CUDASIM=1 it runs in
+numba-cuda's simulator, on tiny graphs (`--graphs rmat5`), where seconds mean nothing.
 """
 
 from __future__ import annotations
@@ -58,9 +59,12 @@ def cell(run: Any, expected: Any, options: argparse.Namespace, **how: Any) -> li
     facts = result.summary()
     verdict = "" if same(result, expected) else " WRONG"
     return [
-        f"{statistics.median(seconds[1:]):.4f}{verdict}", f"{facts['seconds']['modelled']:.4f}", format_size(facts["transfer"]["bytes"]),
-        f"{facts['transfer']['requests']:,}", f"{facts['iterations']:,}",
-    ]  # fmt: skip
+        f"{statistics.median(seconds[1:]):.4f}{verdict}",
+        f"{facts['seconds']['modelled']:.4f}",
+        format_size(facts["transfer"]["bytes"]),
+        f"{facts['transfer']['requests']:,}",
+        f"{facts['iterations']:,}",
+    ]
 
 
 def ways(memory: str) -> dict[str, dict[str, Any]]:
@@ -100,10 +104,16 @@ def measured(name: str, options: argparse.Namespace, folder: Path) -> bool:
         expected = run()
         for way, how in ways(options.memory).items():
             rows.append([algorithm, way, *cell(run, expected, options, **how)])
-    print(f"\n## {name}: {graph.vertices:,} vertices, {graph.edges:,} edges, budget {options.memory}\n\n{table(rows)}", flush=True)
+    print(
+        f"\n## {name}: {graph.vertices:,} vertices, {graph.edges:,} edges, budget {options.memory}\n\n{table(rows)}",
+        flush=True,
+    )
     with tempfile.TemporaryDirectory() as temporary:
         streams = streamed(graph, options, Path(temporary) / "updates.parquet")
-    print(f"\nsssp in a stream, {BATCHES} batches\n\n{table([['recipe', 'seconds', 'moved', 'requests'], *streams])}", flush=True)
+    print(
+        f"\nsssp in a stream, {BATCHES} batches\n\n{table([['recipe', 'seconds', 'moved', 'requests'], *streams])}",
+        flush=True,
+    )
     return not any("WRONG" in row[2] for row in rows) and not any("WRONG" in row[1] for row in streams)
 
 
@@ -119,8 +129,14 @@ def main() -> int:
     if trouble:
         print(f"{options.device}: {trouble}", file=sys.stderr)
         return 2
-    print(f"Isthmus {ist.__version__}, Python {platform.python_version()}, {', '.join(f'cuda:{g.number} {g.name}' for g in gpus)}")
-    print("Modelled seconds are those of this GPU if `isthmus calibrate --device` has measured it, else those of an RTX 2080 Ti on PCIe 3.")
+    print(
+        f"Isthmus {ist.__version__}, Python {platform.python_version()}, "
+        f"{', '.join(f'cuda:{g.number} {g.name}' for g in gpus)}"
+    )
+    print(
+        "Modelled seconds are those of this GPU if `isthmus calibrate --device` has measured it, else those of an RTX "
+        "2080 Ti on PCIe 3."
+    )
     with tempfile.TemporaryDirectory() as temporary:
         right = [measured(name, options, options.folder or Path(temporary)) for name in options.graphs]
     print("\nAll answers are those of the processor." if all(right) else "\nSome answers are WRONG.")

@@ -1,7 +1,8 @@
 """GraphBolt's PageRank as a contestant, on its own file format, by its own clock.
 
-`GRAPHBOLT` names the folder with PageRank. Its ranks are not normalised, lose what reaches vertices without out-edges, and are those of
-ten iterations, so answers are compared loosely: the L1 distance of both, normalised, over the vertices that have out-edges.
+`GRAPHBOLT` names the folder with PageRank. Its ranks are not normalised, lose what reaches vertices without out-edges,
+and are those of ten iterations, so answers are compared loosely: the L1 distance of both, normalised, over the vertices
+that have out-edges.
 """
 
 from __future__ import annotations

@@ -27,7 +27,9 @@ def warm(graph: ist.Graph) -> None:
     for name in ("out.targets", "out.weights"):
         path = graph.path / name if graph.path else None
         if path is not None and path.exists():
-            subprocess.run(["dd", f"if={path}", "of=/dev/null", "bs=4M", "iflag=direct"], check=True, capture_output=True)
+            subprocess.run(
+                ["dd", f"if={path}", "of=/dev/null", "bs=4M", "iflag=direct"], check=True, capture_output=True
+            )
 
 
 def hub(graph: ist.Graph) -> Any:

@@ -53,8 +53,15 @@ def text_against_pyarrow(folder: Path, edges: int, rounds: int) -> list[list[str
     ratio = seconds["isthmus"] / seconds["pyarrow.csv"]
     size = path.stat().st_size
     path.unlink()
-    return [[f"text, {edges / 1e6:.0f} M edges ({size / 1e6:.0f} MB), directed, in-edges kept, store verified: seconds ÷ pyarrow.csv read",
-             f"{seconds['isthmus']:.2f} s ÷ {seconds['pyarrow.csv']:.2f} s = {ratio:.2f}", "≤ 1.5", verdict(ratio, 1.5)]]  # fmt: skip
+    return [
+        [
+            f"text, {edges / 1e6:.0f} M edges ({size / 1e6:.0f} MB), directed, in-edges kept, store verified: seconds "
+            f"÷ pyarrow.csv read",
+            f"{seconds['isthmus']:.2f} s ÷ {seconds['pyarrow.csv']:.2f} s = {ratio:.2f}",
+            "≤ 1.5",
+            verdict(ratio, 1.5),
+        ]
+    ]
 
 
 def into_store(folder: Path, rounds: int) -> list[list[str]]:
@@ -84,8 +91,15 @@ def small_memory(folder: Path, edges: int) -> list[list[str]]:
     run = child(isthmus("ingest", str(path), "-o", str(fresh(store)), "--memory", "512MB", "--json"))
     assert ist.verify(store).ok
     path.unlink()
-    return [[f"--memory 512MB, text of {edges / 1e6:.0f} M edges, directed, in-edges kept: peak RSS ({run.seconds:.0f} s)",
-             f"{run.peak_rss / 1e6:.0f} MB", "≤ 762 MB", verdict(run.peak_rss / 1e6, 762)]]  # fmt: skip
+    return [
+        [
+            f"--memory 512MB, text of {edges / 1e6:.0f} M edges, directed, in-edges kept: peak RSS "
+            f"({run.seconds:.0f} s)",
+            f"{run.peak_rss / 1e6:.0f} MB",
+            "≤ 762 MB",
+            verdict(run.peak_rss / 1e6, 762),
+        ]
+    ]
 
 
 def main() -> None:

@@ -50,7 +50,9 @@ def say(text: str) -> None:
 
 
 def make(name: str, folder: Path) -> ist.Graph:
-    """A graph by name, with weights from 1 to 255: kronSCALE as the GAP Benchmark Suite has it, gridSIDE, or real data."""
+    """A graph by name, with weights from 1 to 255: kronSCALE as the GAP Benchmark Suite has it, gridSIDE, or real
+    data.
+    """
     path = folder / f"{name}.isthmus"
     if path.exists():
         return ist.open(path)
@@ -191,7 +193,9 @@ def memory_table(contest: Contest) -> list[list[str]]:
         if cell.peaks:
             ours, theirs = (peak / 1e6 for peak in cell.peaks)
             allowed = 1.3 * theirs + 250
-            rows.append([cell.graph, cell.algorithm, *(f"{x:.0f} MB" for x in (ours, theirs, allowed)), verdict(ours, allowed)])
+            rows.append(
+                [cell.graph, cell.algorithm, *(f"{x:.0f} MB" for x in (ours, theirs, allowed)), verdict(ours, allowed)]
+            )
     return rows
 
 
@@ -231,7 +235,9 @@ def small_kronecker(name: str) -> bool:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--graphs", nargs="+", default=GRAPHS, help="kronSCALE, gridSIDE, or a folder of the real graphs")
+    parser.add_argument(
+        "--graphs", nargs="+", default=GRAPHS, help="kronSCALE, gridSIDE, or a folder of the real graphs"
+    )
     parser.add_argument("--algorithms", nargs="+", choices=ALGORITHMS, default=list(ALGORITHMS))
     parser.add_argument("--peers", nargs="*", choices=[*PYPI, gapbs.Gapbs.name], default=[*PYPI, gapbs.Gapbs.name])
     parser.add_argument("--rounds", type=int, default=5)
@@ -257,9 +263,12 @@ def main() -> None:
             cells = [as_dict(cell) for cell in contest.cells]
             options.json.write_text(json.dumps({"cells": cells, "own": own, "skipped": skipped}, indent=1))
     tables: dict[str, list[list[str]]] = {
-        "seconds, and ours ÷ theirs": seconds_table(contest), "errors and settings": notes_table(contest), "verdicts": verdicts(contest),
-        "peak memory": memory_table(contest), "a user's own program ÷ the built-in": own,
-    }  # fmt: skip
+        "seconds, and ours ÷ theirs": seconds_table(contest),
+        "errors and settings": notes_table(contest),
+        "verdicts": verdicts(contest),
+        "peak memory": memory_table(contest),
+        "a user's own program ÷ the built-in": own,
+    }
     for title, rows in tables.items():
         if len(rows) > 1:
             print(f"### {title.capitalize()}\n\n{table(rows)}\n")

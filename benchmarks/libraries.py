@@ -48,7 +48,9 @@ def whole(distances: Array, unreached: Array) -> Array:
 
 def near(graph: ist.Graph) -> ist.Graph:
     """The graph with all its edges in memory."""
-    return Graph(MemoryStore(graph.store.manifest, {name: graph.store.read(name) for name in graph.store.manifest.sections}))
+    return Graph(
+        MemoryStore(graph.store.manifest, {name: graph.store.read(name) for name in graph.store.manifest.sections})
+    )
 
 
 def seconds_of(program: Program, graph: ist.Graph, **how: Any) -> tuple[float, Any]:
@@ -135,7 +137,9 @@ class NetworKit(Library):
 
     def wcc(self) -> Job:
         kinds = self._nk.components
-        search = (kinds.WeaklyConnectedComponents if self._graph.isDirected() else kinds.ParallelConnectedComponents)(self._graph)
+        search = (kinds.WeaklyConnectedComponents if self._graph.isDirected() else kinds.ParallelConnectedComponents)(
+            self._graph
+        )
         return search.run, lambda _: np.array(search.getPartition().getVector())
 
     def pagerank(self, tol: float) -> Job:
@@ -312,7 +316,8 @@ class ScikitNetwork(Library):
 
     def __init__(self, graph: ist.Graph, weighted: bool) -> None:
         self._matrix = matrix(graph, "out", weighted)
-        # It lets a dangling vertex keep its whole share of teleports; these shares make up for that where no edge enters one.
+        # It lets a dangling vertex keep its whole share of teleports; these shares make up for that where no edge
+        # enters one.
         self._teleports = np.where(np.diff(self._matrix.indptr) > 0, 1 / (1 - ALPHA), 1)
 
     def bfs(self, source: int) -> Job:
@@ -333,8 +338,13 @@ class ScikitNetwork(Library):
 
 
 LIBRARIES: dict[str, type[Library]] = {
-    "isthmus": Isthmus, "networkit": NetworKit, "igraph": Igraph, "scipy": SciPy, "graphblas": GraphBlas, "scikit-network": ScikitNetwork,
-}  # fmt: skip
+    "isthmus": Isthmus,
+    "networkit": NetworKit,
+    "igraph": Igraph,
+    "scipy": SciPy,
+    "graphblas": GraphBlas,
+    "scikit-network": ScikitNetwork,
+}
 
 
 def main(name: str, store: str, algorithm: str, reference: str = "") -> None:

@@ -1,6 +1,8 @@
-"""What the log of a stream costs: latency of batches with and without it, group commit, checkpoints and recovery. Part of streaming.py.
+"""What the log of a stream costs: latency of batches with and without it, group commit, checkpoints and recovery. Part
+of streaming.py.
 
-Clients that apply single changes are also timed with a sync that takes 5 ms longer, as on a disk that takes long to confirm.
+Clients that apply single changes are also timed with a sync that takes 5 ms longer, as on a disk that takes long to
+confirm.
 """
 
 from __future__ import annotations
@@ -32,13 +34,31 @@ def report(cut: Window, source: int, sizes: list[int], batches: int, threads: in
     """Tables of one graph, SSSP maintained."""
     folder.mkdir()
     trial = Trial(cut, cut.graph(), [ist.SSSP(source=source)], threads, folder)
-    rows = [["changes", "without a log", "with a log", "writing, and waiting for the sync", "share of latency", f"at most {SHARE:.0%}"]]
+    rows = [
+        [
+            "changes",
+            "without a log",
+            "with a log",
+            "writing, and waiting for the sync",
+            "share of latency",
+            f"at most {SHARE:.0%}",
+        ]
+    ]
     for size in sizes:
         found = trial.latencies(size, batches)
         judged = verdict(found["share"], SHARE) if size >= JUDGED else "-"
         shown = [f"{1e3 * found[name]:.2f} ms" for name in ("without", "with", "log")]
         rows.append([f"{size:,}", *shown, f"{found['share']:.1%}", judged])
-    clients = [["threads that apply single changes", "batches a second, without a log", "with a log", "per sync", "slow disk", "per sync"]]
+    clients = [
+        [
+            "threads that apply single changes",
+            "batches a second, without a log",
+            "with a log",
+            "per sync",
+            "slow disk",
+            "per sync",
+        ]
+    ]
     for count in CLIENTS:
         shown = [f"{trial.single_changes(count, None)[0]:,.0f}"]
         for slower in (0.0, SLOWER):
@@ -82,7 +102,9 @@ class Trial:
         return {name: statistics.median(values[1:]) for name, values in taken.items()}
 
     def single_changes(self, clients: int, slower: float | None) -> tuple[float, float]:
-        """(batches a second, batches per sync) of clients that each insert one edge after another. `slower`: None: without a log."""
+        """(batches a second, batches per sync) of clients that each insert one edge after another. `slower`: None:
+        without a log.
+        """
         with self.opened(slower is not None) as live, syncs_taking(slower or 0.0):
             live.apply(inserts=self.cut.batch(0, 20)[0])
             end, first = time.perf_counter() + SECONDS, live.number

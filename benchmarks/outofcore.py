@@ -30,7 +30,12 @@ from isthmus.link.link import Extents
 from isthmus.link.measure import measure_stored
 from isthmus.link.ssd import GUESS, SsdLink
 
-COMMANDS = (["pagerank", "--tol", "1e-2"], ["bfs", "--source", "0"], ["sssp", "--source", "0"], ["weakly_connected_components"])
+COMMANDS = (
+    ["pagerank", "--tol", "1e-2"],
+    ["bfs", "--source", "0"],
+    ["sssp", "--source", "0"],
+    ["weakly_connected_components"],
+)
 STEPS = 1000  # levels of the grid that are walked one at a time, for what one costs outside reads and kernels
 JUDGED = 0.1  # seconds: shorter cells are shown, not judged
 
@@ -42,7 +47,11 @@ def run(graph: ist.Graph, algorithm: str, **how: Any) -> Any:
 
 
 def agree(algorithm: str, a: Any, b: Any) -> bool:
-    return bool(np.abs(a.filled() - b.filled()).sum() <= 2e-4 if algorithm == "pagerank" else np.array_equal(a.filled(), b.filled()))
+    return bool(
+        np.abs(a.filled() - b.filled()).sum() <= 2e-4
+        if algorithm == "pagerank"
+        else np.array_equal(a.filled(), b.filled())
+    )
 
 
 def link_seconds(summary: dict[str, Any], bandwidth: float, rate: float) -> float:
@@ -69,12 +78,30 @@ def cell(graph: ist.Graph, algorithm: str, budget: str, policy: str, rounds: int
         summary = run(graph, algorithm, memory=budget, policy=policy).summary()
         far.append(summary["seconds"]["iterate"])
         limits.append(link_seconds(summary, profile.bandwidth, profile.request_rate))
-    return {"near": statistics.median(near), "far": statistics.median(far), "link": statistics.median(limits),
-            "ratio": summary["transfer"]["ratio"], "iterations": summary["iterations"]}  # fmt: skip
+    return {
+        "near": statistics.median(near),
+        "far": statistics.median(far),
+        "link": statistics.median(limits),
+        "ratio": summary["transfer"]["ratio"],
+        "iterations": summary["iterations"],
+    }
 
 
 def times(graphs: dict[str, ist.Graph], budgets: list[str], rounds: int) -> list[list[str]]:
-    rows = [["graph", "algorithm, recipe", "budget", "in memory", "link alone", "from disk", "÷ larger", "edges moved", "iterations", ""]]
+    rows = [
+        [
+            "graph",
+            "algorithm, recipe",
+            "budget",
+            "in memory",
+            "link alone",
+            "from disk",
+            "÷ larger",
+            "edges moved",
+            "iterations",
+            "",
+        ]
+    ]
     for name, graph in graphs.items():
         for algorithm, policy in (("pagerank", "auto"), ("bfs", "auto"), ("sssp", "auto")):
             for budget in budgets:
@@ -82,8 +109,20 @@ def times(graphs: dict[str, ist.Graph], budgets: list[str], rounds: int) -> list
                 limit = max(c["near"], c["link"])
                 ratio = c["far"] / limit
                 judged = verdict(ratio, 1.3) if c["far"] >= JUDGED else "shown"
-                rows.append([name, f"{algorithm}, {policy}", budget, f"{c['near']:.2f} s", f"{c['link']:.2f} s", f"{c['far']:.2f} s",
-                             f"{ratio:.2f}", f"{c['ratio']:.1f} x", f"{c['iterations']:.0f}", judged])  # fmt: skip
+                rows.append(
+                    [
+                        name,
+                        f"{algorithm}, {policy}",
+                        budget,
+                        f"{c['near']:.2f} s",
+                        f"{c['link']:.2f} s",
+                        f"{c['far']:.2f} s",
+                        f"{ratio:.2f}",
+                        f"{c['ratio']:.1f} x",
+                        f"{c['iterations']:.0f}",
+                        judged,
+                    ]
+                )
                 if name.startswith("grid") and algorithm == "bfs":
                     steps = ist.bfs(graph, source=0, memory=budget, depth_limit=STEPS, without=("settle",)).trace
                     per = statistics.mean(step.overhead for step in steps) * 1e3
@@ -140,7 +179,8 @@ def memory(graphs: dict[str, ist.Graph], budgets: list[str]) -> list[list[str]]:
         which = ""
         for budget in budgets:
             for words in COMMANDS:
-                far = name.startswith("grid") and words[0] in ("bfs", "sssp")  # thousands of iterations where partitions do not settle
+                # Thousands of iterations where partitions do not settle.
+                far = name.startswith("grid") and words[0] in ("bfs", "sssp")
                 for policy in ("auto",) if far else ("filter", "emogi", "auto"):
                     how = ["--memory", budget, "--policy", policy, "--json"]
                     done = child(isthmus("run", words[0], str(graph.path), *words[1:], *how))

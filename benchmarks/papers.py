@@ -3,9 +3,9 @@
     python benchmarks/papers.py [--only hytgraph-table5 ...] [--graphs rmat20 ...] [--scale 17] [--into docs/papers.md]
     python benchmarks/papers.py --smoke          everything, on graphs that take seconds
 
-`--graphs` are those of the large tables, `--scale` is that of the RMAT graphs on which single things are varied. Real graphs
-are found as in `recipes.py`; where they are absent, that is said. Prints Markdown; a judged line ends in met or MISSED. `--into`
-puts every table behind its mark in a file, in place of what was there.
+`--graphs` are those of the large tables, `--scale` is that of the RMAT graphs on which single things are varied. Real
+graphs are found as in `recipes.py`; where they are absent, that is said. Prints Markdown; a judged line ends in met or
+MISSED. `--into` puts every table behind its mark in a file, in place of what was there.
 """
 
 from __future__ import annotations
@@ -30,7 +30,9 @@ SCALE, SMOKE_SCALE = 17, 10
 def written(name: str, section: Section) -> str:
     judged = "\n".join(f"- {what}: {'met' if met else 'MISSED'}" for what, met in section.judged)
     command = f"`python benchmarks/papers.py --only {name}`"
-    return "\n\n".join(part for part in (f"## {section.title}", command, table(section.rows), *section.text, judged) if part)
+    return "\n\n".join(
+        part for part in (f"## {section.title}", command, table(section.rows), *section.text, judged) if part
+    )
 
 
 def run(lab: Lab, names: list[str], into: Path | None) -> None:

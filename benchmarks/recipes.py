@@ -108,14 +108,39 @@ class Cell:
         auto = self.median("auto")
         shown = [f"{'> ' if r in self.stopped else ''}{self.median(r):.2f}" for r in RECIPES]
         facts = self.facts["auto"]
-        engines = ", ".join(f"{n} {use['bytes'] / facts['transfer']['bytes']:.0%}" for n, use in facts["engines"].items() if use["bytes"])
-        return [self.name, self.algorithm, self.budget, f"{auto:.2f}", *shown, f"{auto / self.best:.2f}", f"{self.worst / auto:.1f}",
-                f"{facts['transfer']['ratio']:.2f}", engines, f"{facts['decide']:.1%}",
-                verdict(auto / self.best, 1.15) if self.judged else "shown"]  # fmt: skip
+        engines = ", ".join(
+            f"{n} {use['bytes'] / facts['transfer']['bytes']:.0%}"
+            for n, use in facts["engines"].items()
+            if use["bytes"]
+        )
+        return [
+            self.name,
+            self.algorithm,
+            self.budget,
+            f"{auto:.2f}",
+            *shown,
+            f"{auto / self.best:.2f}",
+            f"{self.worst / auto:.1f}",
+            f"{facts['transfer']['ratio']:.2f}",
+            engines,
+            f"{facts['decide']:.1%}",
+            verdict(auto / self.best, 1.15) if self.judged else "shown",
+        ]
 
 
-HEAD = ["graph", "algorithm", "budget", "auto s", *(f"{r} s" for r in RECIPES), "auto ÷ best", "worst ÷ auto", "x edges", "auto's bytes",
-        "deciding", "≤ 1.15"]  # fmt: skip
+HEAD = [
+    "graph",
+    "algorithm",
+    "budget",
+    "auto s",
+    *(f"{r} s" for r in RECIPES),
+    "auto ÷ best",
+    "worst ÷ auto",
+    "x edges",
+    "auto's bytes",
+    "deciding",
+    "≤ 1.15",
+]
 
 
 def cells(folder: Path, names: list[str], budgets: list[str], algorithms: list[str], rounds: int) -> list[Cell]:
@@ -147,16 +172,30 @@ def conclusions(found: list[Cell]) -> list[list[str]]:
             continue
         ratios, gains = [c.median("auto") / c.best for c in some], [c.worst / c.median("auto") for c in some]
         rows += [
-            [f"{what} ({len(some)}): auto ÷ best fixed recipe, worst", f"{max(ratios):.2f}", "≤ 1.15", verdict(max(ratios), 1.15)],
+            [
+                f"{what} ({len(some)}): auto ÷ best fixed recipe, worst",
+                f"{max(ratios):.2f}",
+                "≤ 1.15",
+                verdict(max(ratios), 1.15),
+            ],
             [f"{what}: auto ÷ best, geometric mean", f"{mean(ratios):.2f}", "≤ 1.05", verdict(mean(ratios), 1.05)],
             [f"{what}: worst ÷ auto, geometric mean", f"{mean(gains):.1f}", "≥ 3", verdict(mean(gains), 3, False)],
         ]
     decide = max((c.facts["auto"]["decide"] for c in found if c.judged), default=0.0)
-    rows.append(["cache, activity, policy and schedule, worst share of a judged run", f"{decide:.1%}", "≤ 5 %", verdict(decide, 0.05)])
+    rows.append(
+        [
+            "cache, activity, policy and schedule, worst share of a judged run",
+            f"{decide:.1%}",
+            "≤ 5 %",
+            verdict(decide, 0.05),
+        ]
+    )
     for c in found:
         if c.name.startswith("grid") and c.budget == "10%" and c.algorithm in ("bfs", "sssp"):
             ratio = c.facts["auto"]["transfer"]["ratio"]
-            rows.append([f"{c.name} {c.algorithm} at 10 %: edges moved", f"{ratio:.2f} x", "≤ 10 x", verdict(ratio, 10)])
+            rows.append(
+                [f"{c.name} {c.algorithm} at 10 %: edges moved", f"{ratio:.2f} x", "≤ 10 x", verdict(ratio, 10)]
+            )
     return rows
 
 
@@ -177,7 +216,14 @@ def real_graphs(folder: Path, budget: str) -> list[list[str]]:
                 for recipe in ("auto", *RECIPES):
                     facts = run(graph, algorithm, source, memory=budget, policy=recipe).summary()
                     moved = facts["transfer"]
-                    row = [place.name, algorithm, recipe, f"{moved['ratio']:.2f}", f"{moved['requests']:,}", str(facts["iterations"])]
+                    row = [
+                        place.name,
+                        algorithm,
+                        recipe,
+                        f"{moved['ratio']:.2f}",
+                        f"{moved['requests']:,}",
+                        str(facts["iterations"]),
+                    ]
                     rows.append(row)
     return rows
 
@@ -189,11 +235,21 @@ def large(folder: Path, scale: int, memory: str) -> list[list[str]]:
         path = str(graph.path)
     start = ["--source", str(source)]
     for algorithm, words in (("bfs", start), ("sssp", start), ("wcc", []), ("pagerank", ["--tol", "1e-4"])):
-        done = subprocess.run(["isthmus", "run", algorithm, path, *words, "--memory", memory, "--json"], capture_output=True, check=True)
+        done = subprocess.run(
+            ["isthmus", "run", algorithm, path, *words, "--memory", memory, "--json"], capture_output=True, check=True
+        )
         facts = json.loads(done.stdout)
         moved = facts["transfer"]
-        rows.append([algorithm, f"{facts['seconds']['total']:.1f}", f"{moved['bytes'] / 1e9:.1f} GB", f"{moved['ratio']:.2f}",
-                     str(facts["iterations"]), f"{facts['memory']['rss_peak'] / 1e9:.2f} GB"])  # fmt: skip
+        rows.append(
+            [
+                algorithm,
+                f"{facts['seconds']['total']:.1f}",
+                f"{moved['bytes'] / 1e9:.1f} GB",
+                f"{moved['ratio']:.2f}",
+                str(facts["iterations"]),
+                f"{facts['memory']['rss_peak'] / 1e9:.2f} GB",
+            ]
+        )
         print(rows[-1], flush=True)
     return rows
 

@@ -1,7 +1,8 @@
 """RisGraph as a contestant: its batch programs, on its own file format, by its own clock.
 
-`RISGRAPH` names the folder with bfs_inc_batch, sssp_inc_batch and wcc_inc_batch. They take edges in order, insert and delete so many of
-them per batch, print the mean microseconds of a batch, and at the end how many vertices they reached, which must be our number.
+`RISGRAPH` names the folder with bfs_inc_batch, sssp_inc_batch and wcc_inc_batch. They take edges in order, insert and
+delete so many of them per batch, print the mean microseconds of a batch, and at the end how many vertices they reached,
+which must be our number.
 """
 
 from __future__ import annotations
@@ -52,7 +53,9 @@ def counted(log: str, output: str) -> int | None:
     return sum(map(int, lengths)) if lengths else None
 
 
-def run(binaries: Path, algorithm: str, window: Window, source: int, batches: int, size: int, scratch: Path, threads: int) -> Run:
+def run(
+    binaries: Path, algorithm: str, window: Window, source: int, batches: int, size: int, scratch: Path, threads: int
+) -> Run:
     """Its `batch` is both the inserts and the deletes of a batch, so half of ours."""
     edges = window.kept + batches * size // 2
     path = export(window, scratch / "edges.bin", edges)

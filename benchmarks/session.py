@@ -2,7 +2,8 @@
 
     python benchmarks/session.py [--graph kron22] [--folder DIR] [--rounds 3] [--memory SIZE]
 
-Prints seconds of each algorithm both ways, what the session loaded, and the ratio of the sums. Answers are compared first.
+Prints seconds of each algorithm both ways, what the session loaded, and the ratio of the sums. Answers are compared
+first.
 """
 
 from __future__ import annotations
@@ -21,10 +22,17 @@ import isthmus as ist
 from isthmus.runtime.agree import difference
 
 CALLS: dict[str, dict[str, Any]] = {
-    "bfs": {}, "sssp": {}, "weakly_connected_components": {}, "pagerank": {"tol": 1e-4}, "strongly_connected_components": {},
-    "multi_source_bfs": {"many": True}, "widest_path": {}, "label_propagation": {"max_iter": 1}, "core_number": {},
+    "bfs": {},
+    "sssp": {},
+    "weakly_connected_components": {},
+    "pagerank": {"tol": 1e-4},
+    "strongly_connected_components": {},
+    "multi_source_bfs": {"many": True},
+    "widest_path": {},
+    "label_propagation": {"max_iter": 1},
+    "core_number": {},
     "personalized_pagerank": {"many": True, "tol": 1e-1},
-}  # fmt: skip
+}
 
 
 def arguments(name: str, source: Any) -> dict[str, Any]:
@@ -71,13 +79,17 @@ def main() -> None:
 
 
 def show(seconds: dict[str, dict[str, list[float]]], loaded: dict[str, int], opened: float) -> None:
-    medians = {name: {way: statistics.median(times[1:]) for way, times in ways.items()} for name, ways in seconds.items()}
+    medians = {
+        name: {way: statistics.median(times[1:]) for way, times in ways.items()} for name, ways in seconds.items()
+    }
     print("| algorithm | own call | in a session | loaded there |\n|---|---|---|---|")
     for name, ways in medians.items():
         print(f"| {name} | {ways['calls']:.3f} s | {ways['session']:.3f} s | {loaded[name] / 1e6:.0f} MB |")
     total = {way: sum(ways[way] for ways in medians.values()) for way in ("calls", "session")}
     ratio = total["session"] / total["calls"]
-    print(f"\nAll: {total['calls']:.2f} s, in a session {total['session']:.2f} s ({ratio:.2f}); opened in {opened:.4f} s")
+    print(
+        f"\nAll: {total['calls']:.2f} s, in a session {total['session']:.2f} s ({ratio:.2f}); opened in {opened:.4f} s"
+    )
 
 
 if __name__ == "__main__":

@@ -1,18 +1,21 @@
 """Streams: answers kept current against recomputation, against RisGraph, and what a changing graph costs.
 
-    python benchmarks/streaming.py [--graphs kron20 kron22 rmat22] [--real FOLDER ...] [--sizes 1000 10000 100000] [--batches 10]
-                                   [--only recomputed updates peer single log] [--folder DIR] [--threads 2] [--json FILE]
+    python benchmarks/streaming.py [--graphs kron20 kron22 rmat22] [--real FOLDER ...] [--sizes 1000 10000 100000]
+    [--batches 10]
+                                   [--only recomputed updates peer single log] [--folder DIR] [--threads 2] [--json
+                                   FILE]
 
-- recomputed: seconds of a batch (update, correction, computation, publication) against the update and a run from scratch on the same
-  snapshot with our own kernels, edges near. Answers are compared after the last batch.
+- recomputed: seconds of a batch (update, correction, computation, publication) against the update and a run from
+  scratch on the same snapshot with our own kernels, edges near. Answers are compared after the last batch.
 - updates: edge changes per second without programs; reading all lists against lists without gaps; memory; opening.
-- peer: RisGraph's batch programs and GraphBolt's PageRank, if RISGRAPH and GRAPHBOLT name their folders, on a directed graph with all
-  arcs of Kronecker 20.
+- peer: RisGraph's batch programs and GraphBolt's PageRank, if RISGRAPH and GRAPHBOLT name their folders, on a directed
+  graph with all arcs of Kronecker 20.
 - single: a batch of one edge, SSSP maintained, from `apply` to the published result.
-- log: what a log costs, on the first graph (`logs.py`): latency of a batch with and without it, threads that share syncs, checkpoints and
-  recovery.
+- log: what a log costs, on the first graph (`logs.py`): latency of a batch with and without it, threads that share
+  syncs, checkpoints and recovery.
 
-Medians over the batches. Half of the changes are inserts and half are deletes; `windows.py` says how they are drawn. Prints Markdown.
+Medians over the batches. Half of the changes are inserts and half are deletes; `windows.py` says how they are drawn.
+Prints Markdown.
 """
 
 from __future__ import annotations
@@ -42,7 +45,10 @@ from isthmus.runtime.agree import difference
 
 PROGRAMS = ("bfs", "sssp", "weakly_connected_components", "pagerank")
 TOL = 1e-4
-FASTER = {1_000: {"bfs": 10, "sssp": 10, "weakly_connected_components": 10, "pagerank": 3}, 100_000: dict.fromkeys(PROGRAMS[:3], 3)}
+FASTER = {
+    1_000: {"bfs": 10, "sssp": 10, "weakly_connected_components": 10, "pagerank": 3},
+    100_000: dict.fromkeys(PROGRAMS[:3], 3),
+}
 MOST = {1_000: 2.0, 10_000: 1.0, 100_000: 1.0}  # of RisGraph's seconds
 KINDS = {"bfs": "none", "sssp": "sums", "weakly_connected_components": "none"}  # weights, as RisGraph has them
 WAYS = ("updates", "single", "log", "recomputed", "peer")
@@ -51,7 +57,11 @@ WAYS = ("updates", "single", "log", "recomputed", "peer")
 def wanted(name: str, source: int) -> Any:
     if name == "pagerank":
         return ist.PageRank(tol=TOL)
-    return ist.WeaklyConnectedComponents() if name == "weakly_connected_components" else getattr(ist, name.upper())(source=source)
+    return (
+        ist.WeaklyConnectedComponents()
+        if name == "weakly_connected_components"
+        else getattr(ist, name.upper())(source=source)
+    )
 
 
 def options_of(name: str, source: int) -> dict[str, Any]:
@@ -157,13 +167,20 @@ def serve(path: str, name: str, kept: int, directed: bool, source: int, batches:
 
 
 def peer(graph: ist.Graph, sizes: list[int], batches: int, folder: Path, threads: int) -> list[list[str]]:
-    rows = [["program", "batch", "Isthmus", "RisGraph", "ratio", "at most", "peak", "its peak", "opening", "its loading"]]
+    rows = [
+        ["program", "batch", "Isthmus", "RisGraph", "ratio", "at most", "peak", "its peak", "opening", "its loading"]
+    ]
     binaries = risgraph.folder()
     assert binaries is not None
     for name, weights in KINDS.items():
         cut = window(graph, 2 * batches * max(sizes), both_ways=name != "weakly_connected_components", weights=weights)
         source, edges = busiest(cut), folder / f"{name}.npy"
-        np.save(edges, np.stack([column for column in (cut.sources, cut.targets, cut.weights) if column is not None]).astype(np.int64))
+        np.save(
+            edges,
+            np.stack([column for column in (cut.sources, cut.targets, cut.weights) if column is not None]).astype(
+                np.int64
+            ),
+        )
         save(cut, edges)
         for size in sizes:
             told = [str(edges), name, cut.kept, int(cut.directed), source, batches, size, threads]
@@ -173,11 +190,20 @@ def peer(graph: ist.Graph, sizes: list[int], batches: int, folder: Path, threads
             if ours["reached"] != theirs.reached:
                 raise SystemExit(f"{name}, {size}: ours has {ours['reached']}, RisGraph {theirs.reached}")
             ratio = ours["seconds"] / theirs.seconds
-            rows.append([
-                name, f"{size:,}", f"{1e3 * ours['seconds']:.1f} ms", f"{1e3 * theirs.seconds:.1f} ms", f"{ratio:.2f}",
-                f"{MOST[size]:.1f} {verdict(ratio, MOST[size])}" if size in MOST else "-", f"{ours['peak'] / 1e6:.0f} MB",
-                f"{theirs.peak / 1e6:.0f} MB", f"{ours['load']:.2f} s", f"{theirs.load:.2f} s",
-            ])  # fmt: skip
+            rows.append(
+                [
+                    name,
+                    f"{size:,}",
+                    f"{1e3 * ours['seconds']:.1f} ms",
+                    f"{1e3 * theirs.seconds:.1f} ms",
+                    f"{ratio:.2f}",
+                    f"{MOST[size]:.1f} {verdict(ratio, MOST[size])}" if size in MOST else "-",
+                    f"{ours['peak'] / 1e6:.0f} MB",
+                    f"{theirs.peak / 1e6:.0f} MB",
+                    f"{ours['load']:.2f} s",
+                    f"{theirs.load:.2f} s",
+                ]
+            )
             print(*rows[-1], file=sys.stderr, flush=True)
     return rows
 
@@ -196,7 +222,8 @@ def ranks_peer(graph: ist.Graph, batches: int, folder: Path, threads: int, size:
         raise SystemExit(f"PageRank: GraphBolt's ranks are {apart:.3f} from ours")
     faster = theirs.seconds / ours
     return (
-        f"PageRank, {size:,} changes: {1e3 * ours:.1f} ms, GraphBolt {1e3 * theirs.seconds:.0f} ms: {faster:.1f} times faster "
+        f"PageRank, {size:,} changes: {1e3 * ours:.1f} ms, GraphBolt {1e3 * theirs.seconds:.0f} ms: {faster:.1f} "
+        f"times faster "
         f"(at least 5: {verdict(faster, 5, at_most=False)}); L1 distance of the ranks {apart:.4f}"
     )
 
@@ -247,10 +274,23 @@ def main() -> None:
                 cuts[name] = window(graph, held)
         cuts |= {each.name: real(each, held) for each in options.real}
         if "updates" in options.only:
-            rows = [["graph", "changes a second, 100,000 at a time", "reading, of lists without gaps", "memory, of theirs", "opening"]]
+            rows = [
+                [
+                    "graph",
+                    "changes a second, 100,000 at a time",
+                    "reading, of lists without gaps",
+                    "memory, of theirs",
+                    "opening",
+                ]
+            ]
             for name, cut in cuts.items():
                 found = updates(cut, options.batches, options.threads)
-                shown = [f"{found['changes'] / 1e6:.2f} M", f"{found['reading']:.2f}", f"{found['memory']:.2f}", f"{found['open']:.2f} s"]
+                shown = [
+                    f"{found['changes'] / 1e6:.2f} M",
+                    f"{found['reading']:.2f}",
+                    f"{found['memory']:.2f}",
+                    f"{found['open']:.2f} s",
+                ]
                 rows.append([name, *shown])
             print(table(rows), "", sep="\n", flush=True)
         if "single" in options.only:
@@ -261,7 +301,9 @@ def main() -> None:
             print(table(rows), "", sep="\n", flush=True)
         if "log" in options.only:
             cut = next(iter(cuts.values()))
-            costs = logs.report(cut, busiest(cut), options.sizes, options.batches, options.threads, Path(scratch) / "logs")
+            costs = logs.report(
+                cut, busiest(cut), options.sizes, options.batches, options.threads, Path(scratch) / "logs"
+            )
             print(costs, "", sep="\n", flush=True)
         if "recomputed" in options.only:
             print(table(compared(cuts, options.sizes, options.batches, options.threads)), "", sep="\n", flush=True)
@@ -269,7 +311,12 @@ def main() -> None:
             print("RisGraph: left out, as RISGRAPH names no folder with its programs.\n")
         elif "peer" in options.only:
             with make(folder, "kron20") as graph:
-                print(table(peer(graph, options.sizes, options.batches, Path(scratch), options.threads)), "", sep="\n", flush=True)
+                print(
+                    table(peer(graph, options.sizes, options.batches, Path(scratch), options.threads)),
+                    "",
+                    sep="\n",
+                    flush=True,
+                )
         if "peer" in options.only and graphbolt.folder() is None:
             print("GraphBolt: left out, as GRAPHBOLT names no folder with its programs.")
         elif "peer" in options.only:

@@ -2,11 +2,12 @@
 
     GRIDGRAPH=DIR BLAZE=DIR python benchmarks/systems.py [--folder DIR] [--scale 23] [--memory 1] [--rounds 3]
 
-GRIDGRAPH names the folder with bfs, wcc, pagerank and preprocess, BLAZE the one with bfs, wcc and pagerank. A system that
-is not given counts with the seconds of a machine like this one (two cores, an SSD). All read the disk directly,
-by two threads. The others are timed by their own clocks, without what they load before; of Isthmus the whole call is.
+GRIDGRAPH names the folder with bfs, wcc, pagerank and preprocess, BLAZE the one with bfs, wcc and pagerank. A system
+that is not given counts with the seconds of a machine like this one (two cores, an SSD). All read the disk directly, by
+two threads. The others are timed by their own clocks, without what they load before; of Isthmus the whole call is.
 Contestants take turns; medians of the rounds. Answers are checked before a time counts: how many vertices a search
-reaches, how many components there are or how many vertices are in the largest, all ranks or the highest twenty. Prints Markdown.
+reaches, how many components there are or how many vertices are in the largest, all ranks or the highest twenty. Prints
+Markdown.
 """
 
 from __future__ import annotations
@@ -29,7 +30,10 @@ from isthmus.kernels.compile import kernel
 ITERATIONS = 5
 TARGETS = {"bfs": 1.5, "wcc": 3.0, "pagerank": 2.0}
 # Seconds on Kronecker 23 with 1 GB on such a machine.
-ELSEWHERE = {"GridGraph": {"bfs": 4.9, "wcc": 7.4, "pagerank": 17.5}, "Blaze": {"bfs": 3.3, "wcc": 12.5, "pagerank": 13.8}}
+ELSEWHERE = {
+    "GridGraph": {"bfs": 4.9, "wcc": 7.4, "pagerank": 17.5},
+    "Blaze": {"bfs": 3.3, "wcc": 12.5, "pagerank": 13.8},
+}
 THREADS = 2
 AT_ONCE = 1 << 24
 PARTITIONS = 32  # of GridGraph: of 4, 8, 16 and 32 on Kronecker 23 the fastest
@@ -98,13 +102,17 @@ class GridGraph:
             for first in range(0, graph.arcs, AT_ONCE):
                 last = min(first + AT_ONCE, graph.arcs)
                 sources = np.searchsorted(offsets, np.arange(first, last), "right") - 1
-                np.stack([sources.astype(np.int32), graph.store.read("out.targets", first, last).astype(np.int32)], axis=1).tofile(file)
+                np.stack(
+                    [sources.astype(np.int32), graph.store.read("out.targets", first, last).astype(np.int32)], axis=1
+                ).tofile(file)
         words = ["-i", str(edges), "-o", str(self._grid), "-v", str(graph.vertices), "-p", str(PARTITIONS), "-t", "0"]
         child([str(self._binaries / "preprocess"), *words])
         edges.unlink()
 
     def _run(self, program: str, *words: str) -> str:
-        return child([str(self._binaries / program), str(self._grid), *words, self._gigabytes], OMP_NUM_THREADS=str(THREADS)).output
+        return child(
+            [str(self._binaries / program), str(self._grid), *words, self._gigabytes], OMP_NUM_THREADS=str(THREADS)
+        ).output
 
     def bfs(self) -> float:
         output = self._run("bfs", str(self._truth.start))

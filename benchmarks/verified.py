@@ -2,8 +2,8 @@
 
     python benchmarks/verified.py [--folder DIR] [--graphs rmat24 kron23 grid4000] [--budgets 5% 10% 25%] [--rounds 5]
 
-The cells are those of `recipes.py`, and a run in memory for each algorithm, of which the time to load the edges counts. Every
-answer is compared with that of the first run. Prints Markdown.
+The cells are those of `recipes.py`, and a run in memory for each algorithm, of which the time to load the edges counts.
+Every answer is compared with that of the first run. Prints Markdown.
 """
 
 from __future__ import annotations
@@ -30,7 +30,9 @@ def seconds_of(facts: dict[str, Any], recipe: str) -> float:
     return seconds["load"] if recipe == RESIDENT else seconds["total"]
 
 
-def cell(graph: ist.Graph, algorithm: str, source: Any, budget: str, recipe: str, rounds: int, expected: Any) -> tuple[float, float]:
+def cell(
+    graph: ist.Graph, algorithm: str, source: Any, budget: str, recipe: str, rounds: int, expected: Any
+) -> tuple[float, float]:
     """Median seconds with and without."""
     how: dict[str, Any] = {} if recipe == RESIDENT else {"memory": budget, "policy": recipe}
     taken: dict[bool, list[float]] = {True: [], False: []}
@@ -75,8 +77,11 @@ def main() -> None:
                 found += rows_of(graph, name, options)
     moved, loads = ([ratio for row, ratio in found if (row[3] == RESIDENT) == resident] for resident in (False, True))
     rows = [["verified ÷ not verified", "measured", "target", ""]]
-    for what, ratios, limit in (("recipes, geometric mean", mean(moved), 1.05), ("recipes, worst cell", max(moved), 1.10),
-                                ("loading edges in memory, worst", max(loads), 1.10)):  # fmt: skip
+    for what, ratios, limit in (
+        ("recipes, geometric mean", mean(moved), 1.05),
+        ("recipes, worst cell", max(moved), 1.10),
+        ("loading edges in memory, worst", max(loads), 1.10),
+    ):
         rows.append([what, f"{ratios:.3f}", f"≤ {limit:.2f}", verdict(ratios, limit)])
     print("\n" + table(rows))
 

@@ -1,7 +1,8 @@
 """Two versions of Isthmus against each other: seconds and peak memory of this tree beside those of an older one.
 
     python benchmarks/versions.py --before OLD/src [--after NEW/src] [--graphs kron20 ...] [--algorithms bfs ...]
-                                  [--memory 10% [--recipes auto ...]] [--rounds 3] [--threads 2] [--folder DIR] [--json FILE]
+                                  [--memory 10% [--recipes auto ...]] [--rounds 3] [--threads 2] [--folder DIR] [--json
+                                  FILE]
 
 Every cell (graph, algorithm, and with --memory also recipe) has a fresh process per tree. Both open the same store, run
 once to warm up, and their answers are compared; then they are timed in turns. Shown are medians of what the runs
@@ -165,14 +166,35 @@ def compare(cell: Cell, trees: dict[str, Path], store: Path, options: dict[str, 
 
 
 def cells_table(cells: list[Cell]) -> list[list[str]]:
-    rows = [["graph", "algorithm", "edges", "before", "after", "after ÷ before", "by the clock", "peak before", "peak after"]]
+    rows = [
+        [
+            "graph",
+            "algorithm",
+            "edges",
+            "before",
+            "after",
+            "after ÷ before",
+            "by the clock",
+            "peak before",
+            "peak after",
+        ]
+    ]
     for cell in cells:
         if cell.left:
             rows.append([cell.graph, cell.algorithm, cell.way, cell.left, *["-"] * 5])
             continue
         seconds = [f"{statistics.median(cell.total[side]):.3f} s" for side in SIDES]
         ratios = [f"{'' if cell.judged else '~'}{cell.ratio(figures):.2f}" for figures in (cell.total, cell.wall)]
-        rows.append([cell.graph, cell.algorithm, cell.way, *seconds, *ratios, *(f"{cell.peak[side] / 1e6:.0f} MB" for side in SIDES)])
+        rows.append(
+            [
+                cell.graph,
+                cell.algorithm,
+                cell.way,
+                *seconds,
+                *ratios,
+                *(f"{cell.peak[side] / 1e6:.0f} MB" for side in SIDES),
+            ]
+        )
     return rows
 
 
@@ -184,9 +206,11 @@ def summary(cells: list[Cell]) -> list[str]:
     worst = max(judged, key=lambda cell: cell.ratio(cell.total))
     heaviest = max(judged, key=lambda cell: cell.peak["after"] / cell.peak["before"])
     return [
-        f"Geometric mean of after ÷ before over {len(judged)} cells: {statistics.geometric_mean(c.ratio(c.total) for c in judged):.3f}",
+        f"Geometric mean of after ÷ before over {len(judged)} cells: "
+        f"{statistics.geometric_mean(c.ratio(c.total) for c in judged):.3f}",
         f"Worst cell: {worst.ratio(worst.total):.2f} ({worst.graph}, {worst.algorithm}, {worst.way})",
-        f"Most memory: {heaviest.peak['after'] / heaviest.peak['before']:.2f} ({heaviest.graph}, {heaviest.algorithm}, {heaviest.way})",
+        f"Most memory: {heaviest.peak['after'] / heaviest.peak['before']:.2f} ({heaviest.graph}, "
+        f"{heaviest.algorithm}, {heaviest.way})",
     ]
 
 
@@ -194,7 +218,11 @@ def plan(graph: str, options: argparse.Namespace) -> list[Cell]:
     """A graph's cells: in memory, and from disk where a budget is given."""
     cells = [Cell(graph, algorithm) for algorithm in options.algorithms]
     if options.memory:
-        cells += [Cell(graph, algorithm, options.memory, recipe) for algorithm in options.algorithms for recipe in options.recipes]
+        cells += [
+            Cell(graph, algorithm, options.memory, recipe)
+            for algorithm in options.algorithms
+            for recipe in options.recipes
+        ]
     return cells
 
 
@@ -208,7 +236,11 @@ def run_graph(name: str, folder: Path, trees: dict[str, Path], options: argparse
         if cell.memory:
             how |= {"memory": cell.memory, "policy": cell.recipe}
         compare(cell, trees, store, how, options.rounds)
-        print(f"{name}, {cell.algorithm}, {cell.way}: {cell.left or f'{cell.ratio(cell.total):.2f}'}", file=sys.stderr, flush=True)
+        print(
+            f"{name}, {cell.algorithm}, {cell.way}: {cell.left or f'{cell.ratio(cell.total):.2f}'}",
+            file=sys.stderr,
+            flush=True,
+        )
     return cells
 
 

@@ -1,7 +1,7 @@
 """Graphs cut into a beginning and batches of changes, half inserts and half deletes, for the benchmarks of streams.
 
-As RisGraph's batch programs do it: edges in random order, the first part is the graph at the beginning, and every batch inserts the
-next ones and deletes as many of the oldest. So changes have the same distribution as the graph.
+As RisGraph's batch programs do it: edges in random order, the first part is the graph at the beginning, and every batch
+inserts the next ones and deletes as many of the oldest. So changes have the same distribution as the graph.
 """
 
 from __future__ import annotations
@@ -45,7 +45,8 @@ class Window:
 
 
 def window(graph: ist.Graph, held: int, both_ways: bool = False, weights: str = "own", seed: int = 1) -> Window:
-    """The edges of a graph, `held` of them for inserts. `both_ways`: each arc of an undirected graph is an edge of a directed one.
+    """The edges of a graph, `held` of them for inserts. `both_ways`: each arc of an undirected graph is an edge of a
+    directed one.
 
     `weights`: the graph's own, none, or "sums": (source + target) modulo 128, as RisGraph computes them.
     """

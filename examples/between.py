@@ -1,4 +1,6 @@
-"""Who connects a network, and who is near to whom: many sources share each reading of the edges, from disk in little memory."""
+"""Who connects a network, and who is near to whom: many sources share each reading of the edges, from disk in little
+memory.
+"""
 
 import tempfile
 from pathlib import Path

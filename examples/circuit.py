@@ -12,8 +12,13 @@ def main() -> None:
         first, last = 0, sheet.vertices - 1
         result = ist.circuit(sheet, fixed={first: 5.0, last: 0.0}, memory="10%", policy="filter")
         facts = result.summary()["result"]
-        print(f"the middle is at {result.values[sheet.vertices // 2 + 30]:.3f} V, to within {facts['error_bound']:.1e} V")
-        print(f"{result['current'][first]:.4f} A flow, so the sheet has {5.0 / result['current'][first]:.4f} ohms from corner to corner")
+        print(
+            f"the middle is at {result.values[sheet.vertices // 2 + 30]:.3f} V, to within {facts['error_bound']:.1e} V"
+        )
+        print(
+            f"{result['current'][first]:.4f} A flow, so the sheet has {5.0 / result['current'][first]:.4f} ohms from "
+            f"corner to corner"
+        )
         injected = ist.circuit(sheet, fixed={last: 0.0}, currents={first: 1.0})
         print(f"one ampere raises the first corner to {injected.values[first]:.4f} V: the same number")
         sheet.close()

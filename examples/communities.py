@@ -1,4 +1,6 @@
-"""Who belongs together: communities, dense cores, clustering and the skeleton of a graph, from disk in little memory."""
+"""Who belongs together: communities, dense cores, clustering and the skeleton of a graph, from disk in little
+memory.
+"""
 
 import tempfile
 from pathlib import Path
@@ -13,7 +15,9 @@ def main() -> None:
         labels = ist.label_propagation(graph, max_iter=10, **small).summary()["result"]
         print(f"{labels['communities']} communities, the largest of {labels['largest']} vertices")
         cores = ist.core_number(graph, **small).summary()["result"]
-        print(f"the densest core has {cores['in_largest']} vertices with {cores['largest']} edges each among themselves")
+        print(
+            f"the densest core has {cores['in_largest']} vertices with {cores['largest']} edges each among themselves"
+        )
         triangles = ist.triangle_count(graph, **small).summary()["result"]["triangles"]
         clustering = ist.local_clustering_coefficient(graph, **small).summary()["result"]["average"]
         print(f"{triangles} triangles; {clustering:.1%} of a vertex's neighbours are joined on average")

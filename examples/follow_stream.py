@@ -2,8 +2,9 @@
 
     python examples/follow_stream.py [EDGES_WITH_TIMES]
 
-The argument (or the variable ISTHMUS_STREAM) names a list of edges with times, such as SNAP's sx-mathoverflow: `source target time`, or
-`op source target time`. Without one, the example makes a small stream of its own, in which one vertex becomes popular.
+The argument (or the variable ISTHMUS_STREAM) names a list of edges with times, such as SNAP's sx-mathoverflow: `source
+target time`, or `op source target time`. Without one, the example makes a small stream of its own, in which one vertex
+becomes popular.
 """
 
 import os
@@ -22,7 +23,9 @@ def own_stream(path: Path) -> None:
     sources, targets = draw.zipf(1.6, 6000) % 500, draw.zipf(1.6, 6000) % 500
     late = np.arange(6000) > 4000
     targets[late & (draw.random(6000) < 0.5)] = 7
-    path.write_text("".join(f"{u} {v} {second}\n" for second, (u, v) in enumerate(zip(sources, targets, strict=True)) if u != v))
+    path.write_text(
+        "".join(f"{u} {v} {second}\n" for second, (u, v) in enumerate(zip(sources, targets, strict=True)) if u != v)
+    )
 
 
 def main() -> None:
@@ -46,7 +49,10 @@ def main() -> None:
                 )
             now = dict(zip(result.vertices.tolist(), result.values.tolist(), strict=True))
             risen = sorted(now, key=lambda vertex: now[vertex] - start.get(vertex, 0.0), reverse=True)[:5]
-            print("rose most in all:", ", ".join(f"{vertex} ({start.get(vertex, 0):.2g} -> {now[vertex]:.2g})" for vertex in risen))
+            print(
+                "rose most in all:",
+                ", ".join(f"{vertex} ({start.get(vertex, 0):.2g} -> {now[vertex]:.2g})" for vertex in risen),
+            )
             print("as from scratch:", live.check() == {})
 
 

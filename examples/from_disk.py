@@ -13,7 +13,10 @@ def main() -> None:
         summary = result.summary()
         top = result.values.argsort()[-3:][::-1]
         print("highest ranks:", ", ".join(f"{result.vertices[v]} ({result.values[v]:.2e})" for v in top))
-        print(f"error at most {summary['result']['error_bound']:.1e}; read the edges {summary['transfer']['ratio']:.1f} times")
+        print(
+            f"error at most {summary['result']['error_bound']:.1e}; read the edges "
+            f"{summary['transfer']['ratio']:.1f} times"
+        )
 
 
 if __name__ == "__main__":

@@ -12,7 +12,10 @@ def main() -> None:
     graph = ist.generate("rmat", scale=12, weights="1:1000", seed=3)
     result = ist.run(widest_path(source=0), graph)
     reached = result.values > 0
-    print(f"{reached.sum()} of {len(result)} vertices reached; the narrowest of their best paths carries {result.values[reached].min()}")
+    print(
+        f"{reached.sum()} of {len(result)} vertices reached; the narrowest of their best paths carries "
+        f"{result.values[reached].min()}"
+    )
 
 
 if __name__ == "__main__":

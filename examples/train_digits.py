@@ -50,7 +50,9 @@ class Network:
         values[-1] = powers / powers.sum(axis=1, keepdims=True)
         return values
 
-    def train(self, images: Any, digits: Any, epochs: int, draw: np.random.Generator, rate: float = 0.05, batch: int = 40) -> None:
+    def train(
+        self, images: Any, digits: Any, epochs: int, draw: np.random.Generator, rate: float = 0.05, batch: int = 40
+    ) -> None:
         """Stochastic gradient descent on cross-entropy with momentum."""
         speeds = [np.zeros_like(w) for w in self.weights]
         for _ in range(epochs):
@@ -74,8 +76,11 @@ class Network:
     def edges(self) -> tuple[Any, Any, Any]:
         """Sources, targets and weights; neurons are numbered layer by layer."""
         starts = np.cumsum([0, *SIZES])
-        found = [(starts[layer] + u, starts[layer + 1] + v, self.weights[layer][u, v])
-                 for layer, mask in enumerate(self.masks) for u, v in [np.nonzero(mask)]]  # fmt: skip
+        found = [
+            (starts[layer] + u, starts[layer + 1] + v, self.weights[layer][u, v])
+            for layer, mask in enumerate(self.masks)
+            for u, v in [np.nonzero(mask)]
+        ]
         sources, targets, weights = (np.concatenate(column) for column in zip(*found, strict=True))
         return sources, targets, weights.astype(np.float32)
 
@@ -94,22 +99,33 @@ def trained() -> tuple[Network, Any, Any]:
     network.train(images[:TRAINED], digits[:TRAINED], 30, draw)
     network.prune(KEPT)
     network.train(images[:TRAINED], digits[:TRAINED], 15, draw)
-    network.weights = [weights.astype(np.float32).astype(np.float64) for weights in network.weights]  # as they are stored
+    # as they are stored.
+    network.weights = [weights.astype(np.float32).astype(np.float64) for weights in network.weights]
     return network, images[TRAINED:], digits[TRAINED:]
 
 
 def save(network: Network, images: Any, folder: Path) -> ist.Graph:
     """Write the store, the biases and the images."""
-    np.savez(folder / "digits.npz", biases=np.concatenate([np.zeros(SIZES[0]), *network.biases]), layers=np.array(SIZES))
+    np.savez(
+        folder / "digits.npz", biases=np.concatenate([np.zeros(SIZES[0]), *network.biases]), layers=np.array(SIZES)
+    )
     np.save(folder / "held_out.npy", images)
-    options: dict[str, Any] = {"vertices": sum(SIZES), "weight_dtype": "float32", "allow_negative": True, "overwrite": True}
+    options: dict[str, Any] = {
+        "vertices": sum(SIZES),
+        "weight_dtype": "float32",
+        "allow_negative": True,
+        "overwrite": True,
+    }
     return ist.ingest(network.edges(), folder / "digits.isthmus", **options)
 
 
 def main(folder: Path) -> None:
     network, images, digits = trained()
     with save(network, images, folder) as graph, np.load(folder / "digits.npz") as saved:
-        print(f"{graph.edges} of {sum(w.size for w in network.weights)} weights are left, {len(images)} images are held out")
+        print(
+            f"{graph.edges} of {sum(w.size for w in network.weights)} weights are left, {len(images)} images are "
+            f"held out"
+        )
         for how in ({}, {"memory": "1%", "policy": "filter"}):
             result = ist.nn_inference(graph, images, saved["layers"], saved["biases"], **how)
             right, moved = np.mean(result["class"] == digits), result.summary()["transfer"]["bytes"]

@@ -1,4 +1,6 @@
-"""A slow writer of WebGraph's BV format, independent of ours: bits are text, codes follow their definitions, references are random."""
+"""A slow writer of WebGraph's BV format, independent of ours: bits are text, codes follow their definitions, references
+are random.
+"""
 
 from __future__ import annotations
 
@@ -59,7 +61,9 @@ class Coder:
 
     def pi(self, n: int, k: int) -> str:
         width = (n + 1).bit_length() - 1
-        return self.unary(width >> k) + self.digits(width & ((1 << k) - 1), k) + self.digits(n + 1 - (1 << width), width)
+        return (
+            self.unary(width >> k) + self.digits(width & ((1 << k) - 1), k) + self.digits(n + 1 - (1 << width), width)
+        )
 
     def code(self, name: str, n: int, k: int = 3) -> str:
         """A number by the name of a code: GAMMA, ZETA (with `k`), ZETA2, ..."""
@@ -72,7 +76,14 @@ class Coder:
         return bytes(int(part[::-1] if self.little else part, 2) for part in parts)
 
 
-USUAL = {"OUTDEGREES": "GAMMA", "REFERENCES": "UNARY", "BLOCK_COUNT": "GAMMA", "BLOCKS": "GAMMA", "INTERVALS": "GAMMA", "RESIDUALS": "ZETA"}
+USUAL = {
+    "OUTDEGREES": "GAMMA",
+    "REFERENCES": "UNARY",
+    "BLOCK_COUNT": "GAMMA",
+    "BLOCKS": "GAMMA",
+    "INTERVALS": "GAMMA",
+    "RESIDUALS": "ZETA",
+}
 
 
 @dataclass
@@ -124,17 +135,27 @@ class Bv:
 
     def properties(self, vertices: int, count: int, **changes: object) -> str:
         found: dict[str, object] = {
-            "graphclass": "it.unimi.dsi.webgraph.BVGraph", "version": int(self.little), "nodes": vertices, "arcs": count,
-            "windowsize": self.window, "maxrefcount": 3, "minintervallength": self.shortest, "zetak": self.k,
+            "graphclass": "it.unimi.dsi.webgraph.BVGraph",
+            "version": int(self.little),
+            "nodes": vertices,
+            "arcs": count,
+            "windowsize": self.window,
+            "maxrefcount": 3,
+            "minintervallength": self.shortest,
+            "zetak": self.k,
             "compressionflags": " | ".join(f"{part}_{code}" for part, code in self.flags.items()),
-        }  # fmt: skip
+        }
         if self.rust:
             found["endianness"] = "little" if self.little else "big"
         found |= changes
-        return "#BVGraph properties\n" + "".join(f"{name}={value}\n" for name, value in found.items() if value is not None)
+        return "#BVGraph properties\n" + "".join(
+            f"{name}={value}\n" for name, value in found.items() if value is not None
+        )
 
     def write(self, path: Path, lists: list[list[int]], seed: int = 0, **changes: object) -> Path:
-        """Write path.graph and path.properties; `changes` are properties that are not as they should be (None: missing)."""
+        """Write path.graph and path.properties; `changes` are properties that are not as they should be (None:
+        missing).
+        """
         path.with_suffix(".graph").write_bytes(Coder(self.little).packed(self.bits(lists, random.Random(seed))))
         path.with_suffix(".properties").write_text(self.properties(len(lists), sum(map(len, lists)), **changes))
         return path.with_suffix(".graph")
@@ -149,7 +170,11 @@ def similar_lists(vertices: int, seed: int) -> list[list[int]]:
     dice = random.Random(seed)
     lists: list[list[int]] = []
     for x in range(vertices):
-        found = {v for v in lists[x - dice.randint(1, min(x, 5))] if dice.random() < 0.8} if x and dice.random() < 0.7 else set()
+        found = (
+            {v for v in lists[x - dice.randint(1, min(x, 5))] if dice.random() < 0.8}
+            if x and dice.random() < 0.7
+            else set()
+        )
         for _ in range(dice.choice([0, 0, 1, 2])):
             first = dice.randrange(vertices)
             found |= set(range(first, min(first + dice.randint(2, 9), vertices)))

@@ -10,7 +10,9 @@ from isthmus.kernels.kept import kernels_folder
 
 
 def without_programs(folder: Path) -> Path:
-    """A cache folder with the machine code of our kernels, if that was kept, so that only programs have to be compiled."""
+    """A cache folder with the machine code of our kernels, if that was kept, so that only programs have to be
+    compiled.
+    """
     target = folder / "kernels"
     target.mkdir(mode=0o700, parents=True)
     source = kernels_folder()

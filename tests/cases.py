@@ -59,8 +59,15 @@ class Case:
 
     def build(self, folder: Path) -> None:
         for order in ("natural", "hub"):
-            options: dict[str, Any] = {"directed": self.directed, "in_edges": self.in_edges, "vertices": self.vertices, "order": order}
-            self.graphs[f"{order} store"] = ist.ingest(self.columns(), folder / f"{self.name}-{order}.isthmus", **options)
+            options: dict[str, Any] = {
+                "directed": self.directed,
+                "in_edges": self.in_edges,
+                "vertices": self.vertices,
+                "order": order,
+            }
+            self.graphs[f"{order} store"] = ist.ingest(
+                self.columns(), folder / f"{self.name}-{order}.isthmus", **options
+            )
             self.graphs[f"{order} memory"] = ist.read(self.columns(), **options)
 
 
@@ -93,19 +100,43 @@ def cases() -> list[Case]:
         Case("skewed", drawn(1, 300, 1500, whole, 3.0), vertices=320, source=1),
         Case("skewed-real", drawn(2, 60, 150, real, 3.0), vertices=70, source=1, directed=False),
         Case("no-in-edges", drawn(9, 200, 900, whole, 2.0), source=1, in_edges=False),
-        Case("grid", [(r * 12 + c, r * 12 + c + d, 1 + (r * c) % 5) for r in range(12) for c in range(12) for d in (1, 12)
-                      if (d == 12 or c < 11) and r * 12 + c + d < 144], directed=False),
+        Case(
+            "grid",
+            [
+                (r * 12 + c, r * 12 + c + d, 1 + (r * c) % 5)
+                for r in range(12)
+                for c in range(12)
+                for d in (1, 12)
+                if (d == 12 or c < 11) and r * 12 + c + d < 144
+            ],
+            directed=False,
+        ),
         Case("star", star, source=5, vertices=hub + 3),
         Case("path", [(i, i + 1, None) for i in range(300)], directed=False, source=3),
         Case("two-components", [(0, 1, None), (1, 2, None), (5, 6, None), (6, 7, None), (7, 5, None)], vertices=12),
-        Case("loops-and-parallels", [(0, 0, 0), (0, 1, 5), (0, 1, 2), (1, 1, 1), (1, 2, 0), (2, 1, 0), (2, 0, 0), (2, 3, 0), (3, 3, 9),
-                                     (3, 2, 0)]),
+        Case(
+            "loops-and-parallels",
+            [
+                (0, 0, 0),
+                (0, 1, 5),
+                (0, 1, 2),
+                (1, 1, 1),
+                (1, 2, 0),
+                (2, 1, 0),
+                (2, 0, 0),
+                (2, 3, 0),
+                (3, 3, 9),
+                (3, 2, 0),
+            ],
+        ),
         Case("one-vertex", [], vertices=1),
         Case("one-loop", [(0, 0, 3)], vertices=1),
         Case("no-edges", [], vertices=5),
         Case("strings", [(names[u % 9], names[v % 9], w) for u, v, w in drawn(4, 9, 30, whole)], source="ä"),
-        Case("sparse-ids", [(u * 10**15 - 7, v * 10**15 - 7, w) for u, v, w in spread], source=spread[0][0] * 10**15 - 7),
-    ]  # fmt: skip
+        Case(
+            "sparse-ids", [(u * 10**15 - 7, v * 10**15 - 7, w) for u, v, w in spread], source=spread[0][0] * 10**15 - 7
+        ),
+    ]
 
 
 @ist.monotone(initial=-INF, combine="max", start=INF, column="width")
@@ -201,32 +232,84 @@ def sink(case: Case) -> dict[Any, float]:
 
 ALGORITHMS = [
     Program("bfs", lambda c, g, **how: ist.bfs(g, c.source, **how), lambda c: oracles.bfs(c.oracle, c.source)),
-    Program("bfs-limit", lambda c, g, **how: ist.bfs(g, c.source, depth_limit=2, predecessors=True, **how),
-            lambda c: oracles.bfs(c.oracle, c.source, 2)),
+    Program(
+        "bfs-limit",
+        lambda c, g, **how: ist.bfs(g, c.source, depth_limit=2, predecessors=True, **how),
+        lambda c: oracles.bfs(c.oracle, c.source, 2),
+    ),
     Program("sssp", lambda c, g, **how: ist.sssp(g, c.source, **how), lambda c: oracles.sssp(c.oracle, c.source)),
-    Program("sssp-cutoff", lambda c, g, **how: ist.sssp(g, c.source, cutoff=6.5, predecessors=True, **how),
-            lambda c: oracles.sssp(c.oracle, c.source, 6.5)),
-    Program("weakly_connected_components", lambda c, g, **how: ist.weakly_connected_components(g, **how),
-            lambda c: oracles.components(c.oracle), source=False),
-    Program("pagerank", lambda c, g, **how: ist.pagerank(g, tol=TOL, **how), lambda c: oracles.pagerank(c.oracle), tol=TOL, source=False),
-    Program("pagerank-personal", lambda c, g, **how: ist.pagerank(g, 0.6, shares(c), tol=TOL, **how),
-            lambda c: oracles.pagerank(c.oracle, 0.6, shares(c)), tol=TOL, source=False),
-    Program("pagerank-dangling", lambda c, g, **how: ist.pagerank(g, 0.7, tol=TOL, dangling=sink(c), **how),
-            lambda c: oracles.pagerank(c.oracle, 0.7, None, sink(c)), tol=TOL, source=False),
-    Program("pagerank-weighted", lambda c, g, **how: ist.pagerank(g, 0.5, shares(c), tol=TOL, weight=True, dangling=sink(c), **how),
-            lambda c: oracles.pagerank(c.oracle, 0.5, shares(c), sink(c), True), tol=TOL, weights=True, source=False),
-    Program("pagerank-rounds", lambda c, g, **how: ist.pagerank(g, iterations=5, **how),
-            lambda c: oracles.pagerank(c.oracle, iterations=5), tol=1e-13, source=False),
-]  # fmt: skip
+    Program(
+        "sssp-cutoff",
+        lambda c, g, **how: ist.sssp(g, c.source, cutoff=6.5, predecessors=True, **how),
+        lambda c: oracles.sssp(c.oracle, c.source, 6.5),
+    ),
+    Program(
+        "weakly_connected_components",
+        lambda c, g, **how: ist.weakly_connected_components(g, **how),
+        lambda c: oracles.components(c.oracle),
+        source=False,
+    ),
+    Program(
+        "pagerank",
+        lambda c, g, **how: ist.pagerank(g, tol=TOL, **how),
+        lambda c: oracles.pagerank(c.oracle),
+        tol=TOL,
+        source=False,
+    ),
+    Program(
+        "pagerank-personal",
+        lambda c, g, **how: ist.pagerank(g, 0.6, shares(c), tol=TOL, **how),
+        lambda c: oracles.pagerank(c.oracle, 0.6, shares(c)),
+        tol=TOL,
+        source=False,
+    ),
+    Program(
+        "pagerank-dangling",
+        lambda c, g, **how: ist.pagerank(g, 0.7, tol=TOL, dangling=sink(c), **how),
+        lambda c: oracles.pagerank(c.oracle, 0.7, None, sink(c)),
+        tol=TOL,
+        source=False,
+    ),
+    Program(
+        "pagerank-weighted",
+        lambda c, g, **how: ist.pagerank(g, 0.5, shares(c), tol=TOL, weight=True, dangling=sink(c), **how),
+        lambda c: oracles.pagerank(c.oracle, 0.5, shares(c), sink(c), True),
+        tol=TOL,
+        weights=True,
+        source=False,
+    ),
+    Program(
+        "pagerank-rounds",
+        lambda c, g, **how: ist.pagerank(g, iterations=5, **how),
+        lambda c: oracles.pagerank(c.oracle, iterations=5),
+        tol=1e-13,
+        source=False,
+    ),
+]
 OWN = [
-    Program("widest", lambda c, g, **how: ist.run(widest(c.source), g, **how), lambda c: oracles.widest(c.oracle, c.source),
-            (INT_MIN, -INF)),
+    Program(
+        "widest",
+        lambda c, g, **how: ist.run(widest(c.source), g, **how),
+        lambda c: oracles.widest(c.oracle, c.source),
+        (INT_MIN, -INF),
+    ),
     Program("ancestor", lambda c, g, **how: ist.run(largest_ancestor(), g, **how), ancestors, source=False),
     Program("odd-steps", lambda c, g, **how: ist.run(odd_steps(c.source, base=2), g, **how), odd),
-    Program("spread", lambda c, g, **how: ist.run(spread(), g, **how), lambda c: by_walks(c, 0.5, False), tol=1e-8, source=False),
-    Program("spread-weighted", lambda c, g, **how: ist.run(weighted_spread(share=0.04), g, **how), lambda c: by_walks(c, 0.04, True),
-            tol=1e-8, source=False),
-]  # fmt: skip
+    Program(
+        "spread",
+        lambda c, g, **how: ist.run(spread(), g, **how),
+        lambda c: by_walks(c, 0.5, False),
+        tol=1e-8,
+        source=False,
+    ),
+    Program(
+        "spread-weighted",
+        lambda c, g, **how: ist.run(weighted_spread(share=0.04), g, **how),
+        lambda c: by_walks(c, 0.04, True),
+        tol=1e-8,
+        source=False,
+    ),
+]
 PROGRAMS = [*ALGORITHMS, *OWN]
 
 RECIPES = ("filter", "subway", "emogi", "unified", "grus", "scaph", "hytgraph", "auto")

@@ -8,7 +8,9 @@ from typing import Any
 from tests.naive import Cleaned
 
 
-def check_distances(graph: Cleaned, source: Any, distance: dict[Any, Any], weighted: bool, limit: float | None = None) -> None:
+def check_distances(
+    graph: Cleaned, source: Any, distance: dict[Any, Any], weighted: bool, limit: float | None = None
+) -> None:
     """`distance` holds the reached vertices. An edge never skips: its end is at most its length further."""
     assert distance[source] == 0, "the source is at 0"
     for u, at in distance.items():
@@ -21,7 +23,9 @@ def check_distances(graph: Cleaned, source: Any, distance: dict[Any, Any], weigh
                 assert distance[v] <= at + step, f"{u!r} -> {v!r} skips from {at} to {distance[v]} by an edge of {step}"
 
 
-def check_tree(graph: Cleaned, source: Any, distance: dict[Any, Any], predecessor: dict[Any, Any], weighted: bool) -> None:
+def check_tree(
+    graph: Cleaned, source: Any, distance: dict[Any, Any], predecessor: dict[Any, Any], weighted: bool
+) -> None:
     """`predecessor` is a tree of shortest paths: real edges, exactly as long as their ends are apart, no cycle."""
     assert set(predecessor) == set(graph.ids)
     assert predecessor[source] is None, "the source has no predecessor"

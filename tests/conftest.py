@@ -17,7 +17,8 @@ from isthmus import sizes
 from isthmus.cli import signals
 from isthmus.kernels import compiling, kept
 
-kept.kernels_folder()  # decided now: tests that set ISTHMUS_CACHE in this process still find the machine code that was kept
+# Decided now: tests that set ISTHMUS_CACHE in this process still find the machine code that was kept.
+kept.kernels_folder()
 
 DATA = Path(os.environ.get("ISTHMUS_DATA", Path(__file__).parent.parent.parent / "shared" / "data"))
 
@@ -55,14 +56,21 @@ def sized() -> Iterator[Callable[..., Any]]:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Graphs of tests are small, and go the way of large ones all the same. Commands that tests start go their own way."""
+    """Graphs of tests are small, and go the way of large ones all the same. Commands that tests start go their own
+    way.
+    """
     sizes.now = dataclasses.replace(sizes.now, few_bytes=0, few_keys=0, few_arcs=0)
-    if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:  # started in the background by a shell; tests send themselves this signal
+    # Started in the background by a shell; tests send themselves this signal.
+    if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    parser.addoption("--quick", action="store_true", help="the inner loop: fast files whole, a slice of every other one (tests/quick.py)")
+    parser.addoption(
+        "--quick",
+        action="store_true",
+        help="the inner loop: fast files whole, a slice of every other one (tests/quick.py)",
+    )
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:

@@ -21,11 +21,14 @@ def pairs(width: int) -> list[Columns]:
     return list(itertools.combinations(range(width), 2))
 
 
-def covering(given: Sequence[Row], choices: Sequence[Row], each: int, triples: Sequence[Columns] = ()) -> dict[Row, list[Row]]:
-    """For every row of `given`, one to `each` of the choices, so that pairs of values meet in (*row, *choice): greedily.
+def covering(
+    given: Sequence[Row], choices: Sequence[Row], each: int, triples: Sequence[Columns] = ()
+) -> dict[Row, list[Row]]:
+    """For every row of `given`, one to `each` of the choices, so that pairs of values meet in (*row, *choice):
+    greedily.
 
-    Triples of columns that are named meet as well, as far as there is room. A row gets no further choice that brings no new meeting.
-    The answer is the same every time. Whether everything met is for a test to say: `missed`.
+    Triples of columns that are named meet as well, as far as there is room. A row gets no further choice that brings no
+    new meeting. The answer is the same every time. Whether everything met is for a test to say: `missed`.
     """
     among = [*pairs(len(given[0]) + len(choices[0])), *triples]
     draw, met, chosen = random.Random(1), set(), {}
@@ -46,7 +49,9 @@ def covering(given: Sequence[Row], choices: Sequence[Row], each: int, triples: S
     return chosen
 
 
-def missed(given: Sequence[Row], choices: Sequence[Row], chosen: dict[Row, list[Row]], triples: Sequence[Columns] = ()) -> set[Any]:
+def missed(
+    given: Sequence[Row], choices: Sequence[Row], chosen: dict[Row, list[Row]], triples: Sequence[Columns] = ()
+) -> set[Any]:
     """Meetings that the whole product of `given` and `choices` has and the chosen rows do not."""
     width = len(given[0])
     among = [*pairs(width + len(choices[0])), *triples]

@@ -1,4 +1,6 @@
-"""Declared algorithms as tests try them: with arguments that their declarations name, against their own answers in memory."""
+"""Declared algorithms as tests try them: with arguments that their declarations name, against their own answers in
+memory.
+"""
 
 from __future__ import annotations
 
@@ -30,7 +32,10 @@ def arguments(algorithm: Algorithm, graph: Snapshot) -> dict[str, Any] | None:
     """What to call it with on a graph; None: its declaration does not say, or says that it cannot run there."""
     if algorithm.sample is not None:
         return algorithm.sample(graph)
-    samples = {each.name: each.option.sample or (SAMPLES.get(each.option.kind) if each.required else None) for each in algorithm.parameters}
+    samples = {
+        each.name: each.option.sample or (SAMPLES.get(each.option.kind) if each.required else None)
+        for each in algorithm.parameters
+    }
     if any(each.required and samples[each.name] is None for each in algorithm.parameters):
         return None
     return {name: sample(graph) for name, sample in samples.items() if sample is not None}
@@ -44,7 +49,9 @@ def unchecked(oracles: Iterable[str], cases: Iterable[kinds.Case]) -> list[str]:
 
 
 def compare(name: str, case: kinds.Case, ways: Iterable[kinds.Way]) -> int:
-    """Run an algorithm in each of the ways; every answer must be that in memory. Returns how many runs were compared."""
+    """Run an algorithm in each of the ways; every answer must be that in memory. Returns how many runs were
+    compared.
+    """
     run, compared, near = function_of(ALGORITHMS[name]), 0, {}
     for way in ways:
         plain = case.graphs[f"{way[4]} memory"]

@@ -17,7 +17,9 @@ BLOCKS = 3000  # slots: a gap of whole blocks of 4 KB
 
 
 class GappedSnapshot(StoredSnapshot):
-    """A graph in memory whose far arrays have gaps. Its store has no offsets, so that nobody reads them past `lists`."""
+    """A graph in memory whose far arrays have gaps. Its store has no offsets, so that nobody reads them past
+    `lists`.
+    """
 
     def __init__(self, store: MemoryStore, sides: dict[str, Lists]) -> None:
         super().__init__(store)

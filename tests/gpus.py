@@ -1,7 +1,7 @@
 """A card for tests that is as lazy as streams and events allow, and keeps a record.
 
-Work waits on its stream until the host waits for an event behind it; only then is it done, with all before it, and nothing else. So code
-that forgets to wait reads old values, or memory that holds rubbish. Beyond that the card refuses
+Work waits on its stream until the host waits for an event behind it; only then is it done, with all before it, and
+nothing else. So code that forgets to wait reads old values, or memory that holds rubbish. Beyond that the card refuses
 
 - work on memory that work still waiting on another stream uses, unless both only read it: no event orders the two;
 - to free memory twice, or memory that waiting work uses.
@@ -26,7 +26,9 @@ RUBBISH = 0xCD
 
 @dataclass
 class Work:
-    """Something on a stream: what it is, how many bytes it copies, the memory that it reads and writes, and how to do it."""
+    """Something on a stream: what it is, how many bytes it copies, the memory that it reads and writes, and how to do
+    it.
+    """
 
     kind: str
     stream: int
@@ -59,7 +61,8 @@ class LazyCard(Card):
     done: list[Work] = field(default_factory=list, repr=False)  # in order of completion
     held: dict[int, Array] = field(default_factory=dict, repr=False)
     far: set[int] = field(default_factory=set, repr=False)  # of these, what kernels only read
-    kept: weakref.WeakValueDictionary[int, Array] = field(default_factory=weakref.WeakValueDictionary)  # what outlives its run
+    # What outlives its run.
+    kept: weakref.WeakValueDictionary[int, Array] = field(default_factory=weakref.WeakValueDictionary)
     advice: list[tuple[int, str]] = field(default_factory=list)  # bytes of managed memory, and what the driver was told
     dlpack_device: tuple[int, int] = (1, 0)  # its memory is the host's
     taken: int = 0
@@ -117,7 +120,9 @@ class LazyCard(Card):
         with self._lock:
             assert id(array) in self.held, "freed twice, or never allocated"
             for waiting in self._waiting():
-                assert not any(np.may_share_memory(array, used) for used in waiting.reads + waiting.writes), f"freed under {waiting.name}"
+                assert not any(np.may_share_memory(array, used) for used in waiting.reads + waiting.writes), (
+                    f"freed under {waiting.name}"
+                )
             del self.held[id(array)]
             self.far.discard(id(array))
 
@@ -150,7 +155,11 @@ class LazyCard(Card):
         reads, writes = [], []
         for each in used:
             (reads if any(np.may_share_memory(each, only_read) for only_read in far) else writes).append(each)
-        self._submit(Work("launch", stream, kernel.__name__, 0, reads, writes, lambda: kernel(self.threads, *arguments), arguments))
+        self._submit(
+            Work(
+                "launch", stream, kernel.__name__, 0, reads, writes, lambda: kernel(self.threads, *arguments), arguments
+            )
+        )
 
     def scan(self, values: Array, stream: int) -> None:
         self._submit(Work("scan", stream, "scan", 0, [], [values], lambda: np.copyto(values, np.cumsum(values))))
@@ -192,7 +201,9 @@ class LazyCard(Card):
     def uses(self, memory: Array) -> bool:
         """Whether waiting work uses memory."""
         with self._lock:
-            return any(np.may_share_memory(memory, used) for work in self._waiting() for used in work.reads + work.writes)
+            return any(
+                np.may_share_memory(memory, used) for work in self._waiting() for used in work.reads + work.writes
+            )
 
     def _waiting(self) -> list[Work]:
         return [work for stream, begin in zip(self._streams, self._finished, strict=True) for work in stream[begin:]]
@@ -201,9 +212,13 @@ class LazyCard(Card):
         for other in self._waiting():
             if other.stream == work.stream:
                 continue
-            clash = [(a, b) for a in work.writes for b in other.reads + other.writes] + [(a, b) for a in work.reads for b in other.writes]
+            clash = [(a, b) for a in work.writes for b in other.reads + other.writes] + [
+                (a, b) for a in work.reads for b in other.writes
+            ]
             for mine, theirs in clash:
-                assert not np.shares_memory(mine, theirs), f"{work.name} and {other.name} use the same memory, and no event orders them"
+                assert not np.shares_memory(mine, theirs), (
+                    f"{work.name} and {other.name} use the same memory, and no event orders them"
+                )
 
 
 def flat(arguments: Any) -> list[Any]:
@@ -212,7 +227,9 @@ def flat(arguments: Any) -> list[Any]:
 
 @dataclass
 class FailingCard(LazyCard):
-    """A card on which a kernel fails: after some waits, none succeeds, and work is lost. The host's memory can still be let go."""
+    """A card on which a kernel fails: after some waits, none succeeds, and work is lost. The host's memory can still be
+    let go.
+    """
 
     waits: int = 0  # those that succeed
 

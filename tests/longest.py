@@ -1,4 +1,6 @@
-"""Files of tests that take longest. They go first: otherwise a worker gets one of them when the others have nearly ended."""
+"""Files of tests that take longest. They go first: otherwise a worker gets one of them when the others have nearly
+ended.
+"""
 
 from __future__ import annotations
 
@@ -8,14 +10,41 @@ import pytest
 
 # By processor time, from 50 to 10 seconds; `pytest --durations=50` shows what to add.
 LONGEST = (
-    "conformance/test_cuda", "runtime/test_faults", "runtime/test_published", "stream/test_on_disk", "runtime/test_session",
-    "test_papers", "runtime/test_checkpoint", "kernels/cuda/test_ptx", "kernels/test_delta_stepping", "conformance/test_gaps",
-    "conformance/test_conformance", "runtime/test_budget", "stream/test_far_lists", "cli/test_faults", "test_benchmarks",
-    "cli/test_compare", "faults/test_memory", "faults/test_log", "faults/test_writing", "faults/test_checkpoints", "faults/test_full",
-    "networkx/test_suite", "runtime/test_settling", "link/test_ssd", "runtime/test_tasks", "conformance/test_changing",
-    "stream/test_publication", "faults/test_damage", "programs/test_program", "runtime/test_launches", "test_examples",
-    "programs/test_pagerank", "graph/test_overlay_graph", "cli/test_stream",
-)  # fmt: skip
+    "conformance/test_cuda",
+    "runtime/test_faults",
+    "runtime/test_published",
+    "stream/test_on_disk",
+    "runtime/test_session",
+    "test_papers",
+    "runtime/test_checkpoint",
+    "kernels/cuda/test_ptx",
+    "kernels/test_delta_stepping",
+    "conformance/test_gaps",
+    "conformance/test_conformance",
+    "runtime/test_budget",
+    "stream/test_far_lists",
+    "cli/test_faults",
+    "test_benchmarks",
+    "cli/test_compare",
+    "faults/test_memory",
+    "faults/test_log",
+    "faults/test_writing",
+    "faults/test_checkpoints",
+    "faults/test_full",
+    "networkx/test_suite",
+    "runtime/test_settling",
+    "link/test_ssd",
+    "runtime/test_tasks",
+    "conformance/test_changing",
+    "stream/test_publication",
+    "faults/test_damage",
+    "programs/test_program",
+    "runtime/test_launches",
+    "test_examples",
+    "programs/test_pagerank",
+    "graph/test_overlay_graph",
+    "cli/test_stream",
+)
 PLACES = {f"{name}.py": place for place, name in enumerate(LONGEST)}
 
 

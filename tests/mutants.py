@@ -7,8 +7,8 @@
 
 Needs the extras `test` and `mutation`. Mutants are cosmic-ray's, drawn with a fixed seed, without those that change an
 annotation, that do not compile or that compile to the same code. They are made in a copy of the project. A mutant is
-caught if a test fails, crashes or takes ten times the processor time. Each one's tests run in a fork of a process that has
-imported the large packages and nothing of Isthmus, which saves a second. docs/testing.md has the outcome.
+caught if a test fails, crashes or takes ten times the processor time. Each one's tests run in a fork of a process that
+has imported the large packages and nothing of Isthmus, which saves a second. docs/testing.md has the outcome.
 """
 
 from __future__ import annotations
@@ -55,7 +55,9 @@ class Mutant:
 
 
 def drawn(entry: str, most: int, seed: int) -> tuple[list[Mutant], int]:
-    """(`most` mutants of an entry, or all if there are fewer, in an order that only seed and texts decide; places to change)."""
+    """(`most` mutants of an entry, or all if there are fewer, in an order that only seed and texts decide; places to
+    change).
+    """
     from cosmic_ray import plugins
     from cosmic_ray.ast import ast_nodes, get_ast
     from cosmic_ray.mutating import mutate_code
@@ -67,7 +69,9 @@ def drawn(entry: str, most: int, seed: int) -> tuple[list[Mutant], int]:
         nodes, skipped = list(ast_nodes(get_ast(text))), annotations(text)
         for name in sorted(plugins.operator_names()):
             kind = plugins.get_operator(name)
-            begins = [] if kind.arguments() else [begin for node in nodes for begin, _ in kind().mutation_positions(node)]
+            begins = (
+                [] if kind.arguments() else [begin for node in nodes for begin, _ in kind().mutation_positions(node)]
+            )
             places += [
                 (path, text, kind, occurrence)
                 for occurrence, begin in enumerate(begins)
@@ -128,17 +132,30 @@ def run_tests(copy: Path, entry: str, seconds: int, keep_bytecode: bool) -> None
     log = os.open(copy / "log", os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
     os.dup2(log, 1)
     os.dup2(log, 2)
-    options = ["-x", "-q", "-p", "no:cacheprovider", "--timeout=60", "--hypothesis-profile=mutants", "-k", CONFIG["settings"]["tests"]]
+    options = [
+        "-x",
+        "-q",
+        "-p",
+        "no:cacheprovider",
+        "--timeout=60",
+        "--hypothesis-profile=mutants",
+        "-k",
+        CONFIG["settings"]["tests"],
+    ]
     os._exit(pytest.main([*options, *(f"tests/{name}" for name in CONFIG["tests"][entry])]))
 
 
 def prepare() -> None:
-    """Import what every mutant needs; properties are tried with the same examples for each, and failures are not made smaller."""
+    """Import what every mutant needs; properties are tried with the same examples for each, and failures are not made
+    smaller.
+    """
     for name in LARGE:
         importlib.import_module(name)
     from hypothesis import Phase, settings
 
-    settings.register_profile("mutants", derandomize=True, database=None, deadline=None, phases=[Phase.explicit, Phase.generate])
+    settings.register_profile(
+        "mutants", derandomize=True, database=None, deadline=None, phases=[Phase.explicit, Phase.generate]
+    )
 
 
 def try_entry(copy: Path, entry: str, seed: int, only: set[int]) -> tuple[int, int]:

@@ -37,7 +37,9 @@ def combine(weights: list[Any], parallel: str) -> Any:
     return {"min": min, "sum": sum}.get(parallel, lambda all_of_them: all_of_them[0])(weights)
 
 
-def clean(edges: list[Edge], vertices: Any = (), *, directed: bool = True, self_loops: str = "keep", parallel: str = "keep") -> Cleaned:
+def clean(
+    edges: list[Edge], vertices: Any = (), *, directed: bool = True, self_loops: str = "keep", parallel: str = "keep"
+) -> Cleaned:
     """The graph of `edges`, and of `vertices` that need no edge, after cleaning."""
     ids = ascending({*vertices, *(u for u, _, _ in edges), *(v for _, v, _ in edges)})
     rank = {v: number for number, v in enumerate(ids)}

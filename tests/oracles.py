@@ -33,7 +33,9 @@ def sssp(graph: Cleaned, source: Any, cutoff: float | None = None) -> dict[Any, 
     return best_paths(graph, {source: 0}, lambda distance, w: distance + w, cutoff)
 
 
-def best_paths(graph: Cleaned, start: dict[Any, Any], extend: Callable[[Any, Any], Any], cutoff: float | None = None) -> dict[Any, Any]:
+def best_paths(
+    graph: Cleaned, start: dict[Any, Any], extend: Callable[[Any, Any], Any], cutoff: float | None = None
+) -> dict[Any, Any]:
     """The least value that any path gives, where extending a path never makes it less."""
     final: dict[Any, Any] = {}
     heap = [(value, position, v) for position, (v, value) in enumerate(start.items())]
@@ -80,9 +82,13 @@ def components(graph: Cleaned) -> dict[Any, Any]:
 
 
 def pagerank(
-    graph: Cleaned, alpha: float = 0.85, personalization: dict[Any, float] | None = None, dangling: dict[Any, float] | None = None,
-    weight: bool = False, iterations: int | None = None,
-) -> dict[Any, float]:  # fmt: skip
+    graph: Cleaned,
+    alpha: float = 0.85,
+    personalization: dict[Any, float] | None = None,
+    dangling: dict[Any, float] | None = None,
+    weight: bool = False,
+    iterations: int | None = None,
+) -> dict[Any, float]:
     """Power iteration until less than 1e-14 can be missing, or LDBC's fixed number of rounds from 1/n."""
     n = len(graph.ids)
     teleport = shares(graph, personalization)
@@ -129,7 +135,9 @@ def katz(graph: Cleaned, alpha: float) -> dict[Any, float]:
 
 
 def betweenness(graph: Cleaned, sources: list[Any], endpoints: bool = False) -> list[float]:
-    """For every vertex, summed over the sources and all targets, the share of shortest paths through it; parallel edges count each."""
+    """For every vertex, summed over the sources and all targets, the share of shortest paths through it; parallel edges
+    count each.
+    """
     total = dict.fromkeys(graph.ids, 0.0)
     for source in sources:
         level, ways = bfs(graph, source), {source: 1}

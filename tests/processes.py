@@ -18,8 +18,12 @@ def process(*arguments: Any, **more: Any) -> subprocess.CompletedProcess[str]:
     return subprocess.run([*COMMAND, *map(str, arguments)], text=True, capture_output=True, **more)
 
 
-def on_a_terminal(*arguments: Any, both: bool = False, env: dict[str, str] | None = None) -> subprocess.CompletedProcess[str]:
-    """`isthmus ARGUMENTS`, when it has ended. Its standard error is a terminal; with `both`, its standard output is the same one."""
+def on_a_terminal(
+    *arguments: Any, both: bool = False, env: dict[str, str] | None = None
+) -> subprocess.CompletedProcess[str]:
+    """`isthmus ARGUMENTS`, when it has ended. Its standard error is a terminal; with `both`, its standard output is the
+    same one.
+    """
     ours, theirs = pty.openpty()
     command = [*COMMAND, *map(str, arguments)]
     with tempfile.TemporaryFile("w+") as out:

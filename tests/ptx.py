@@ -1,7 +1,7 @@
 """Compile every kernel of every algorithm for four architectures, without a GPU, and print what the compiler says.
 
-Not a pytest file: `make ptx` runs it. Programs are caught while they run on a modelled device, with the functions and the types of
-state that they have there. A kernel that spills registers, or does not compile, is an error.
+Not a pytest file: `make ptx` runs it. Programs are caught while they run on a modelled device, with the functions and
+the types of state that they have there. A kernel that spills registers, or does not compile, is an error.
 """
 
 from __future__ import annotations
@@ -35,7 +35,8 @@ OF_VERTICES: dict[str, tuple[Any, ...]] = {
     "fill": (NUMBERS, NUMBER),
     "take_deltas": (NUMBER, BYTES, FLAG, REALS, REALS, REALS),
 }
-GIVEN, CACHED = (VERTICES, NUMBERS, NUMBERS, NUMBERS), (BYTES, BYTES, *LISTS)  # uploaded rows; what a cache wants and has
+# Uploaded rows; what a cache wants and has.
+GIVEN, CACHED = (VERTICES, NUMBERS, NUMBERS, NUMBERS), (BYTES, BYTES, *LISTS)
 OF_LISTS: dict[str, tuple[Any, ...]] = {
     "sort_held": (VERTICES, VERTICES, *LISTS, NUMBER, *SORTED),
     "sort_wanted": (*GIVEN, *CACHED, NUMBER, *SORTED),
@@ -46,9 +47,22 @@ OF_LISTS: dict[str, tuple[Any, ...]] = {
     "take": (NUMBER, NUMBER, NUMBERS, NUMBERS, VERTICES, VERTICES),
     "put": (NUMBER, NUMBER, NUMBERS, NUMBERS, VERTICES, VERTICES),
     "refresh": (
-        NUMBERS, NUMBERS, NUMBERS, BYTES, NUMBERS, NUMBERS, VERTICES, BYTES, NUMBERS, VERTICES, REALS, FLAG, VERTICES, REALS,
+        NUMBERS,
+        NUMBERS,
+        NUMBERS,
+        BYTES,
+        NUMBERS,
+        NUMBERS,
+        VERTICES,
+        BYTES,
+        NUMBERS,
+        VERTICES,
+        REALS,
+        FLAG,
+        VERTICES,
+        REALS,
     ),
-}  # fmt: skip
+}
 OF_CACHE: dict[str, tuple[Any, ...]] = {
     "heat": (NUMBER, BYTES, FLAG, BYTES),
     "count_levels": (NUMBER, BYTES, *LISTS, NUMBER, NUMBERS),
@@ -58,11 +72,22 @@ OF_CACHE: dict[str, tuple[Any, ...]] = {
     "mark_others": (NUMBER, BYTES, FLAG, BYTES, BYTES, NUMBERS),
     "find_staying": (NUMBER, NUMBER, VERTICES, *CACHED, VERTICES, NUMBERS, NUMBERS),
     "place_staying": (
-        NUMBER, VERTICES, NUMBERS, NUMBERS, *LISTS, NUMBER, NUMBER, VERTICES, VERTICES, NUMBERS, NUMBERS, NUMBERS,
+        NUMBER,
+        VERTICES,
+        NUMBERS,
+        NUMBERS,
+        *LISTS,
+        NUMBER,
+        NUMBER,
+        VERTICES,
+        VERTICES,
+        NUMBERS,
+        NUMBERS,
+        NUMBERS,
     ),
     "find_coming": (NUMBER, NUMBER, *CACHED, NUMBERS, NUMBERS),
     "place_coming": (NUMBER, NUMBER, NUMBERS, NUMBERS, *LISTS, NUMBER, NUMBER, VERTICES, VERTICES),
-}  # fmt: skip
+}
 LISTED = (VERTICES, VERTICES, NUMBERS)  # a list of vertices, each once
 OF_CORRECTION: dict[str, tuple[Any, ...]] = {
     "orphan_heads": (VERTICES, VERTICES, VERTICES, *LISTED),
@@ -88,7 +113,20 @@ OF_USES: dict[str, tuple[Any, ...]] = {
 MEASURED = {
     "read_lines": (VERTICES, NUMBER, NUMBER, NUMBER, NUMBERS),
     "chase": (VERTICES, NUMBER, NUMBERS),
-    "push": (NUMBER, NUMBER, *SORTED, NUMBER, NUMBER, *LISTS, VERTICES, np.empty(1, np.int32), (NUMBERS,), (NUMBERS,), (NUMBER,), BYTES),
+    "push": (
+        NUMBER,
+        NUMBER,
+        *SORTED,
+        NUMBER,
+        NUMBER,
+        *LISTS,
+        VERTICES,
+        np.empty(1, np.int32),
+        (NUMBERS,),
+        (NUMBERS,),
+        (NUMBER,),
+        BYTES,
+    ),
 }
 EDGES = [(u, v, w) for u, v, w in cases.drawn(1, 40, 200, cases.whole, 2.0)]
 
@@ -121,12 +159,26 @@ def of_program(program: Program, facts: Facts, state: State, side: Side) -> Iter
     module = skeleton.build(program.name, program.text(facts), weighted, program.pulls)
     weights = np.empty(1, side.weight_dtype if weighted else np.int32)
     arguments = (
-        NUMBER, NUMBER, *SORTED, NUMBER, NUMBER, *LISTS, np.empty(1, side.target_dtype), weights, state.arrays, state.arrays, state.params,
+        NUMBER,
+        NUMBER,
+        *SORTED,
+        NUMBER,
+        NUMBER,
+        *LISTS,
+        np.empty(1, side.target_dtype),
+        weights,
+        state.arrays,
+        state.arrays,
+        state.params,
         BYTES,
-    )  # fmt: skip
+    )
     for verb in ("push", "seek"):
         if hasattr(module, verb):
-            yield Kernel(f"{program.name}: {'pull' if program.pulls and verb == 'push' else verb}", getattr(module, verb), arguments)
+            yield Kernel(
+                f"{program.name}: {'pull' if program.pulls and verb == 'push' else verb}",
+                getattr(module, verb),
+                arguments,
+            )
 
 
 def of_maintained(program: Remembered, facts: Facts, state: State, side: Side) -> Iterator[Kernel]:
@@ -135,14 +187,22 @@ def of_maintained(program: Remembered, facts: Facts, state: State, side: Side) -
     module = incremental.build(program.name, program.text(facts), weighted)
     targets, weights = np.empty(1, side.target_dtype), np.empty(1, side.weight_dtype if weighted else np.int32)
     sending = (*LISTS, FLAG, state.arrays[0][0], state.arrays, state.params, *LISTED)
-    yield Kernel(f"{program.name}: hear", module.hear, (NUMBER, NUMBER, *SORTED, NUMBER, NUMBER, targets, weights, *sending))
+    yield Kernel(
+        f"{program.name}: hear", module.hear, (NUMBER, NUMBER, *SORTED, NUMBER, NUMBER, targets, weights, *sending)
+    )
     yield Kernel(f"{program.name}: send", module.send, (VERTICES, VERTICES, weights, *sending))
 
 
 OPTIONS: dict[str, tuple[Any, ...]] = {  # an algorithm's own arguments, where it needs some
-    "bfs": (1,), "sssp": (1,), "widest_path": (1,), "php": (1,), "katz": (0.01,), "multi_source_bfs": ([1, 2, 3],),
-    "personalized_pagerank": ([1, 2],), "circuit": ({0: 1.0, 1: 0.0},),
-}  # fmt: skip
+    "bfs": (1,),
+    "sssp": (1,),
+    "widest_path": (1,),
+    "php": (1,),
+    "katz": (0.01,),
+    "multi_source_bfs": ([1, 2, 3],),
+    "personalized_pagerank": ([1, 2],),
+    "circuit": ({0: 1.0, 1: 0.0},),
+}
 HOW = {"device": "model:rtx2080ti"}
 
 
@@ -157,7 +217,13 @@ def run_all() -> None:
     ist.strongly_connected_components(graph(int, directed=True), **HOW)
     for weight in (int, float):
         ist.sssp(graph(weight), 1, predecessors=True, **HOW)
-    for program in (cases.odd_steps(1), cases.spread(), cases.weighted_spread(), cases.widest(1), cases.largest_ancestor()):
+    for program in (
+        cases.odd_steps(1),
+        cases.spread(),
+        cases.weighted_spread(),
+        cases.widest(1),
+        cases.largest_ancestor(),
+    ):
         ist.run(program, graph(int), **HOW)
     run_streams()
 
@@ -174,7 +240,9 @@ def run_streams() -> None:
 
 def graph(weight: type, directed: bool = False) -> Any:
     columns = [np.array([edge[k] for edge in EDGES]) for k in range(2)]
-    return ist.read((*columns, np.array([edge[2] for edge in EDGES], np.int32 if weight is int else np.float64)), directed=directed)
+    return ist.read(
+        (*columns, np.array([edge[2] for edge in EDGES], np.int32 if weight is int else np.float64)), directed=directed
+    )
 
 
 def of_programs() -> Iterator[Kernel]:
@@ -205,9 +273,11 @@ def main() -> int:
         for capability in ptx.RESIDENT:
             built = ptx.build(each.name, each.kernel, each.arguments, capability)
             print(
-                f"{built.kernel:44} {built.architecture:12} {built.registers:9} {built.spill_bytes:6} {built.stack_bytes:5} "
-                f"{built.occupancy:9.0%}", flush=True,
-            )  # fmt: skip
+                f"{built.kernel:44} {built.architecture:12} {built.registers:9} {built.spill_bytes:6} "
+                f"{built.stack_bytes:5} "
+                f"{built.occupancy:9.0%}",
+                flush=True,
+            )
             bad += built.spill_bytes > 0
     print(f"{bad} kernels spill registers" if bad else "no kernel spills registers")
     return 1 if bad else 0

@@ -11,11 +11,22 @@ from hypothesis import settings
 WHOLE = ("policies", "schedule", "test_checks", "test_covering", "test_imports", "test_memory", "test_sizes")
 # Files and tests that take many seconds each; `make test` runs them.
 NEVER = (
-    "test_papers", "test_networkx_tests_pass", "test_damage", "test_writing", "test_log", "test_bits", "test_full", "test_benchmarks",
-    "test_examples", "test_browser",
-    "test_no_improvement_is_lost", "test_a_larger_graph", "test_trees_of_a_larger_graph",
-    "test_machine_code_that_cannot_be_kept_is_no_error", "test_all_kernels_compile_for_all_architectures_and_none_spills",
-)  # fmt: skip
+    "test_papers",
+    "test_networkx_tests_pass",
+    "test_damage",
+    "test_writing",
+    "test_log",
+    "test_bits",
+    "test_full",
+    "test_benchmarks",
+    "test_examples",
+    "test_browser",
+    "test_no_improvement_is_lost",
+    "test_a_larger_graph",
+    "test_trees_of_a_larger_graph",
+    "test_machine_code_that_cannot_be_kept_is_no_error",
+    "test_all_kernels_compile_for_all_architectures_and_none_spills",
+)
 SLICE = 20  # of a file's tests, one in so many, and its first
 EXAMPLES = 8  # of a property, at most
 

@@ -1,18 +1,20 @@
-"""Do what README.md and the pages of docs/ show, and compare what they say is printed. Not a pytest file: .ci/run calls it.
+"""Do what README.md and the pages of docs/ show, and compare what they say is printed. Not a pytest file: .ci/run calls
+it.
 
-A reader who follows a page from its first block to its last must get through, so each page has an empty folder of its own. The reference,
-which is made from docstrings, counts as pages too. Two pages are followed at a time, on two cores: the least budget of a run depends on the
-number of threads.
+A reader who follows a page from its first block to its last must get through, so each page has an empty folder of its
+own. The reference, which is made from docstrings, counts as pages too. Two pages are followed at a time, on two cores:
+the least budget of a run depends on the number of threads.
 
-- A `console` block has commands, in lines that begin with `$ `, and behind a command what it prints, if that is shown. If the shown output
-  has a line that begins with `error: `, the command must fail; all others must succeed.
-- A `python` block is a script. If it has lines that begin with `#> `, they are what it prints. A line that begins with `#! ` is the error
-  that it ends with, and so are several.
-- `...` in what is shown stands for any text; alone on a line, for any lines. Of lines about seconds, memory and transfers (`MEASURED`),
-  only the first words are compared. Whether something had to be compiled is not compared at all.
+- A `console` block has commands, in lines that begin with `$ `, and behind a command what it prints, if that is shown.
+  If the shown output has a line that begins with `error: `, the command must fail; all others must succeed.
+- A `python` block is a script. If it has lines that begin with `#> `, they are what it prints. A line that begins with
+  `#! ` is the error that it ends with, and so are several.
+- `...` in what is shown stands for any text; alone on a line, for any lines. Of lines about seconds, memory and
+  transfers (`MEASURED`), only the first words are compared. Whether something had to be compiled is not compared at
+  all.
 
-Blocks of other kinds are only read: `text` is output with times in it, `py` is code for a library that is not installed. `make` lines are
-left to .ci/run, which runs the same targets, and `pip install` needs a published package.
+Blocks of other kinds are only read: `text` is output with times in it, `py` is code for a library that is not
+installed. `make` lines are left to .ci/run, which runs the same targets, and `pip install` needs a published package.
 """
 
 from __future__ import annotations
@@ -30,10 +32,18 @@ from pathlib import Path
 
 ROOT = Path(__file__).parent.parent
 ELSEWHERE = ("make ", "pip install", "git clone", "cd ")
-PAGES = ("README.md", *(str(path.relative_to(ROOT)) for folder in ("docs", "docs/guide") for path in sorted((ROOT / folder).glob("*.md"))))
+PAGES = (
+    "README.md",
+    *(
+        str(path.relative_to(ROOT))
+        for folder in ("docs", "docs/guide")
+        for path in sorted((ROOT / folder).glob("*.md"))
+    ),
+)
 AT_ONCE = 2  # pages
 CORES = 2
-MEASURED = re.compile(r"time|read|made|moved|near memory|iterations|error bound")  # figures in such a line depend on the machine
+# Figures in such a line depend on the machine.
+MEASURED = re.compile(r"time|read|made|moved|near memory|iterations|error bound")
 COMPILING = re.compile(r"(note: )?compiling ")
 
 
@@ -62,16 +72,27 @@ class Step:
         command = ["bash", "-c", self.command] if self.command else [sys.executable, "example.py"]
         streams = subprocess.STDOUT if self.command else subprocess.PIPE  # a terminal shows both
         done = subprocess.run(
-            command, cwd=folder, env=environment, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=streams, text=True, timeout=600,
+            command,
+            cwd=folder,
+            env=environment,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=streams,
+            text=True,
+            timeout=600,
             check=False,
-        )  # fmt: skip
+        )
         said = f"{done.stdout}{done.stderr or ''}"
         if (done.returncode != 0) != self.fails:
             return f"exit code {done.returncode}\n{said}"
         if self.printed and not is_as_shown(self.printed, done.stdout.splitlines()):
             return "\n".join(["shown:", *self.printed, "printed:", said])
         last = (done.stderr or "").strip().splitlines()[-len(self.error) :]
-        return "" if not self.error or is_as_shown(self.error, last) else "\n".join(["shown:", *self.error, "printed:", said])
+        return (
+            ""
+            if not self.error or is_as_shown(self.error, last)
+            else "\n".join(["shown:", *self.error, "printed:", said])
+        )
 
 
 def is_as_shown(shown: list[str], printed: list[str]) -> bool:
@@ -113,7 +134,10 @@ def follow(page: tuple[str, str]) -> tuple[int, int]:
             start = time.perf_counter()
             wrong = step.wrong(Path(folder))
             ran, failed = ran + 1, failed + bool(wrong)
-            print(f"{'FAILED' if wrong else 'ok    '} {time.perf_counter() - start:6.1f} s  {name}: {step.title}", flush=True)
+            print(
+                f"{'FAILED' if wrong else 'ok    '} {time.perf_counter() - start:6.1f} s  {name}: {step.title}",
+                flush=True,
+            )
             if wrong:
                 print(wrong, flush=True)
     return ran, failed
@@ -123,7 +147,9 @@ def pages() -> dict[str, str]:
     """The text of every page, by name; pages of the reference are made now."""
     from docs.builder import reference
 
-    return {name: (ROOT / name).read_text() for name in PAGES} | {f"reference/{name}": text for name, text in reference.pages().items()}
+    return {name: (ROOT / name).read_text() for name in PAGES} | {
+        f"reference/{name}": text for name, text in reference.pages().items()
+    }
 
 
 def main(wanted: list[str]) -> int:

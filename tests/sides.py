@@ -40,7 +40,9 @@ class Far:
 
     def edges(self, active: Iterable[int]) -> Edges:
         begins, ends = self.side.lists.arrays
-        return Counter((u, e, 3 * e + 1 if self.side.weight_width else 0) for u in active for e in range(begins[u], ends[u]))
+        return Counter(
+            (u, e, 3 * e + 1 if self.side.weight_width else 0) for u in active for e in range(begins[u], ends[u])
+        )
 
     def frontier(self, active: Iterable[int] | None, dense: bool = False) -> Frontier:
         found = Frontier(self.vertices, 1)
@@ -54,14 +56,20 @@ class Far:
 
 
 def far(
-    degrees: Iterable[int], target: Any = np.uint32, weight: Any = np.int32, partition: int = 256, name: str = "out",
+    degrees: Iterable[int],
+    target: Any = np.uint32,
+    weight: Any = np.int32,
+    partition: int = 256,
+    name: str = "out",
     gaps: Iterable[int] | None = None,
-) -> Far:  # fmt: skip
+) -> Far:
     """A side whose partitions have about `partition` bytes; `gaps`: slots without an edge behind each list."""
     lists = lists_of(degrees, gaps)
     slots = np.arange(lists.slots)
     sections = [slots.astype(target)] + ([(3 * slots + 1).astype(weight)] if weight is not None else [])
-    return Far(make_side(lists, target, weight, partition, name, BLOCK), RamLink(sections, replace(PROFILE, block=BLOCK)))
+    return Far(
+        make_side(lists, target, weight, partition, name, BLOCK), RamLink(sections, replace(PROFILE, block=BLOCK))
+    )
 
 
 def lists_of(degrees: Iterable[int], gaps: Iterable[int] | None = None) -> Lists:
@@ -80,7 +88,9 @@ def make_side(lists: Lists, target: Any, weight: Any, partition: int, name: str,
 
 
 class Endless(Link):
-    """Sections of any length, worked out when they are read: targets e % 2**32 (4 bytes), weights e % 1000 (4 bytes)."""
+    """Sections of any length, worked out when they are read: targets e % 2**32 (4 bytes), weights e % 1000 (4
+    bytes).
+    """
 
     def __init__(self, block: int = 4096) -> None:
         self.profile, self.notes = replace(PROFILE, block=block), []
@@ -96,7 +106,9 @@ class Endless(Link):
 
 
 def mostly_cache(monkeypatch: pytest.MonkeyPatch, buffer: int) -> None:
-    """Runs whose recipe keeps edges near get buffers of at most so many bytes, and the rest of their budget for what they keep."""
+    """Runs whose recipe keeps edges near get buffers of at most so many bytes, and the rest of their budget for what
+    they keep.
+    """
     split = budget.split_budget
 
     def planned(*given: Any) -> budget.Split:
@@ -116,12 +128,16 @@ def edges_of(delivery: Delivery, frontier: Frontier) -> Edges:
 
     def add(u: int, at: int, weight_at: int, length: int) -> None:
         targets = delivery.targets[at : at + length].tolist()
-        weights = [0] * length if delivery.weights is None else delivery.weights[weight_at : weight_at + length].tolist()
+        weights = (
+            [0] * length if delivery.weights is None else delivery.weights[weight_at : weight_at + length].tolist()
+        )
         assert len(targets) == len(weights) == length
         found.update((u, t, int(w)) for t, w in zip(targets, weights, strict=True))
 
     if isinstance(edges, Rows):
-        for u, at, weight_at, length in zip(edges.vertices, edges.begins, edges.weight_begins, edges.lengths, strict=True):
+        for u, at, weight_at, length in zip(
+            edges.vertices, edges.begins, edges.weight_begins, edges.lengths, strict=True
+        ):
             add(int(u), int(at), int(weight_at), int(length))
         return found
     for k in range(edges.first.size):
@@ -132,7 +148,9 @@ def edges_of(delivery: Delivery, frontier: Frontier) -> Edges:
     return found
 
 
-def delivered(deliveries: Iterable[Delivery], frontier: Frontier, keep: Callable[[Delivery], None] | None = None) -> Edges:
+def delivered(
+    deliveries: Iterable[Delivery], frontier: Frontier, keep: Callable[[Delivery], None] | None = None
+) -> Edges:
     """All active edges of deliveries, each of which `keep` may look at."""
     found: Edges = Counter()
     for delivery in deliveries:

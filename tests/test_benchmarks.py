@@ -30,25 +30,53 @@ def module(monkeypatch):
 
 @pytest.fixture
 def graph(tmp_path):
-    return ist.generate("rmat", tmp_path / "graph.isthmus", scale=8, edge_factor=4, weights="1:9", seed=2, directed=True)
+    return ist.generate(
+        "rmat", tmp_path / "graph.isthmus", scale=8, edge_factor=4, weights="1:9", seed=2, directed=True
+    )
 
 
 @pytest.mark.timeout(260)
 def test_in_memory_runs_and_verifies(tmp_path):
     figures = tmp_path / "figures.json"
-    command = [sys.executable, BENCHMARKS / "inmemory.py", "--graphs", "grid9", "--rounds", "1", "--peers", "scipy", "--json", figures]
-    done = subprocess.run([*map(str, command), "--folder", str(tmp_path)], capture_output=True, text=True, timeout=240, check=False)
+    command = [
+        sys.executable,
+        BENCHMARKS / "inmemory.py",
+        "--graphs",
+        "grid9",
+        "--rounds",
+        "1",
+        "--peers",
+        "scipy",
+        "--json",
+        figures,
+    ]
+    done = subprocess.run(
+        [*map(str, command), "--folder", str(tmp_path)], capture_output=True, text=True, timeout=240, check=False
+    )
     assert done.returncode == 0, done.stderr
     cells = json.loads(figures.read_text())["cells"]
     assert [cell["algorithm"] for cell in cells] == ["bfs", "sssp", "wcc", "pagerank"]
     assert all(not cell["left"] and cell["pairs"]["scipy"]["ratio"] > 0 for cell in cells)
     assert "| grid9 | bfs | " in done.stdout
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["figures.json", "grid9.isthmus"], "the graph stays, and nothing else"
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["figures.json", "grid9.isthmus"], (
+        "the graph stays, and nothing else"
+    )
 
 
 @pytest.mark.timeout(260)
 def test_streams_on_disk_run_and_are_compared(tmp_path):
-    command = [sys.executable, BENCHMARKS / "disk_streams.py", "--graph", "rmat9", "--size", "50", "--batches", "4", "--folder", tmp_path]
+    command = [
+        sys.executable,
+        BENCHMARKS / "disk_streams.py",
+        "--graph",
+        "rmat9",
+        "--size",
+        "50",
+        "--batches",
+        "4",
+        "--folder",
+        tmp_path,
+    ]
     done = subprocess.run(list(map(str, command)), capture_output=True, text=True, timeout=240, check=False)
     assert done.returncode == 0, done.stderr
     assert "| sssp | " in done.stdout and "| pagerank | " in done.stdout and "(met)" in done.stdout
@@ -205,7 +233,10 @@ def test_other_systems_get_every_arc_and_wrong_answers_are_told(module, monkeypa
         )
         (tmp_path / "preprocess").chmod(0o755)
         other = systems.GridGraph(tmp_path, truth, tmp_path, 1)
-        assert np.array_equal(np.fromfile(tmp_path / "graph.grid" / "edges", np.int32).reshape(-1, 2), np.stack([sources, targets], axis=1))
+        assert np.array_equal(
+            np.fromfile(tmp_path / "graph.grid" / "edges", np.int32).reshape(-1, 2),
+            np.stack([sources, targets], axis=1),
+        )
         script(tmp_path / "bfs", f"discovered {truth.reached} vertices from 0 in 0.25 seconds.")
         assert other.bfs() == 0.25
         script(tmp_path / "bfs", "discovered 1 vertices from 0 in 0.25 seconds.")
@@ -223,7 +254,9 @@ def test_other_systems_get_every_arc_and_wrong_answers_are_told(module, monkeypa
         begin = -(-(4 + graph.vertices // 16) * 8 // 64) * 64
         assert np.array_equal(np.frombuffer(index, np.uint32, graph.vertices, begin), np.diff(truth.offsets))
         assert np.array_equal(np.frombuffer(index, np.uint64, graph.vertices // 16, 32), truth.offsets[:-1:16])
-        script(tmp_path / "wcc", f"(largest component: 0, size: {truth.largest} [0.9])\nSTAT, WCC_MAIN, Time, TMAX, 1500")
+        script(
+            tmp_path / "wcc", f"(largest component: 0, size: {truth.largest} [0.9])\nSTAT, WCC_MAIN, Time, TMAX, 1500"
+        )
         assert other.wcc() == 1.5
         script(tmp_path / "wcc", "(largest component: 0, size: 1 [0.9])\nSTAT, WCC_MAIN, Time, TMAX, 1500")
         with pytest.raises(SystemExit, match="largest component: 1 instead of"):
@@ -237,15 +270,41 @@ def test_other_systems_get_every_arc_and_wrong_answers_are_told(module, monkeypa
 def test_two_versions_meet(tmp_path):
     """This tree against itself: every cell has figures of both sides; what a tree does not know is said."""
     figures, source = tmp_path / "figures.json", BENCHMARKS.parent / "src"
-    command = [sys.executable, BENCHMARKS / "versions.py", "--before", source, "--graphs", "grid9", "--rounds", "2", "--memory", "10%"]
-    command += ["--recipes", "filter", "nosuch", "--algorithms", "bfs", "pagerank", "--folder", tmp_path, "--json", figures]
+    command = [
+        sys.executable,
+        BENCHMARKS / "versions.py",
+        "--before",
+        source,
+        "--graphs",
+        "grid9",
+        "--rounds",
+        "2",
+        "--memory",
+        "10%",
+    ]
+    command += [
+        "--recipes",
+        "filter",
+        "nosuch",
+        "--algorithms",
+        "bfs",
+        "pagerank",
+        "--folder",
+        tmp_path,
+        "--json",
+        figures,
+    ]
     done = subprocess.run([*map(str, command)], capture_output=True, text=True, timeout=240, check=False)
     assert done.returncode == 0, done.stderr
     cells = json.loads(figures.read_text())
     assert [(c["algorithm"], c["memory"], c["recipe"]) for c in cells] == [
-        ("bfs", None, "auto"), ("pagerank", None, "auto"), ("bfs", "10%", "filter"), ("bfs", "10%", "nosuch"),
-        ("pagerank", "10%", "filter"), ("pagerank", "10%", "nosuch"),
-    ]  # fmt: skip
+        ("bfs", None, "auto"),
+        ("pagerank", None, "auto"),
+        ("bfs", "10%", "filter"),
+        ("bfs", "10%", "nosuch"),
+        ("pagerank", "10%", "filter"),
+        ("pagerank", "10%", "nosuch"),
+    ]
     for cell in cells:
         if cell["recipe"] == "nosuch":
             assert cell["left"].startswith("before: ") and "nosuch" in cell["left"]
@@ -284,7 +343,15 @@ def test_answers_of_a_gpu_are_verified(module, monkeypatch, tmp_path, capsys):
     options = SimpleNamespace(device="cuda:0", memory="10%", rounds=1)
     assert gpu.measured("rmat6", options, tmp_path)
     shown = capsys.readouterr().out
-    for row in ("sssp | hytgraph", "pagerank | unified", "bfs | grus", "sssp | subway from disk", "grapin", "grapin-page", "auto"):
+    for row in (
+        "sssp | hytgraph",
+        "pagerank | unified",
+        "bfs | grus",
+        "sssp | subway from disk",
+        "grapin",
+        "grapin-page",
+        "auto",
+    ):
         assert f"| {row} | " in shown
     assert "WRONG" not in shown and card.held == {}
     for name in ("RECIPES", "FROM_DISK"):
@@ -292,7 +359,8 @@ def test_answers_of_a_gpu_are_verified(module, monkeypatch, tmp_path, capsys):
     monkeypatch.setattr(gpu, "same", lambda found, expected: False)
     assert not gpu.measured("rmat6", options, tmp_path)
     runs, streams = capsys.readouterr().out.split("sssp in a stream")
-    assert runs.count("WRONG") == 12 and streams.count("WRONG") == 4  # three rows of each algorithm, and every recipe of streams
+    # Three rows of each algorithm, and every recipe of streams.
+    assert runs.count("WRONG") == 12 and streams.count("WRONG") == 4
 
 
 def test_a_machine_without_a_gpu_is_told(module, monkeypatch, capsys):

@@ -36,7 +36,12 @@ def test_every_public_name_appears_with_its_words(texts: dict[str, str]) -> None
 
 
 def test_members_have_docstrings_and_those_left_out_exist() -> None:
-    classes = [reference.of_path(path) for page in pages.PAGES.values() for section in page.sections for path in section.classes]
+    classes = [
+        reference.of_path(path)
+        for page in pages.PAGES.values()
+        for section in page.sections
+        for path in section.classes
+    ]
     classes += [ist.Graph, ist.Session, ist.Program, ist.State, ist.Functions, ist.Column, ist.Answer]
     for cls in classes:
         for name, value in reference.members(cls):
@@ -66,14 +71,30 @@ example_default = object()
 
 def test_commands_are_described_from_their_help() -> None:
     text = shell.page()
-    for command in ("ingest", "run", "run bfs", "compare", "plan", "path", "stream", "calibrate", "export", "verify", "info"):
+    for command in (
+        "ingest",
+        "run",
+        "run bfs",
+        "compare",
+        "plan",
+        "path",
+        "stream",
+        "calibrate",
+        "export",
+        "verify",
+        "info",
+    ):
         assert f"\n## isthmus {command}\n" in text
     assert "hytgraph (by its cost formulas" in text and "{recipes}" not in text
     assert "| `--memory <str>` | Near memory: 2GB, or 10% for vertex state" in text
 
 
 def test_every_page_of_the_repository_is_in_the_navigation() -> None:
-    found = {str(path.relative_to(ROOT).with_suffix("")) for folder in ("docs", "docs/guide") for path in (ROOT / folder).glob("*.md")}
+    found = {
+        str(path.relative_to(ROOT).with_suffix(""))
+        for folder in ("docs", "docs/guide")
+        for path in (ROOT / folder).glob("*.md")
+    }
     listed = [page for group in navigation.GROUPS.values() for page in group]
     assert found | {"CONTRIBUTING", "CHANGELOG"} == {page for page in listed if not page.startswith("docs/reference/")}
     assert len(listed) == len(set(listed))
@@ -89,8 +110,14 @@ def test_every_page_of_the_repository_is_in_the_navigation() -> None:
         ('<a href="other.html#nowhere">', "page.html: other.html#nowhere leads to no such place in its page"),
         ('<a href="missing.html">', "page.html: missing.html leads to no file"),
         ('<a href="#here">', "page.html: #here leads to no such place in its page"),
-        ('<script src="https://example.org/x.js"></script>', "page.html: loads https://example.org/x.js from elsewhere"),
-        ('<link rel="stylesheet" href="//fonts.example.org/x.css">', "page.html: loads //fonts.example.org/x.css from elsewhere"),
+        (
+            '<script src="https://example.org/x.js"></script>',
+            "page.html: loads https://example.org/x.js from elsewhere",
+        ),
+        (
+            '<link rel="stylesheet" href="//fonts.example.org/x.css">',
+            "page.html: loads //fonts.example.org/x.css from elsewhere",
+        ),
         ('<img src="missing.png">', "page.html: missing.png leads to no file"),
     ],
 )

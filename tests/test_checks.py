@@ -24,7 +24,12 @@ def graph() -> Any:
 
 @pytest.mark.parametrize("value", NO_NUMBERS)
 def test_what_is_no_number(value: Any) -> None:
-    for check in (checks.between_0_and_1, checks.above_0, checks.finite_above_0, lambda name, given: checks.whole(name, given, 0)):
+    for check in (
+        checks.between_0_and_1,
+        checks.above_0,
+        checks.finite_above_0,
+        lambda name, given: checks.whole(name, given, 0),
+    ):
         with pytest.raises(OptionError, match=r"^x: expected a "):
             check("x", value)
 
@@ -54,16 +59,21 @@ def test_numbers_by_vertex(graph: Any, bad: Any) -> None:
         ist.pagerank(graph, personalization=bad)
 
 
-@pytest.mark.parametrize(("algorithm", "given", "numbers"), [
-    ("pagerank", {}, ("alpha", "tol", "max_iter", "iterations")),
-    ("personalized_pagerank", {"sources": [0]}, ("alpha", "tol", "max_iter")),
-    ("katz", {}, ("alpha", "beta", "tol", "max_iter")),
-    ("php", {"source": 0}, ("alpha", "tol")),
-    ("circuit", {"fixed": {0: 1}}, ("tol", "max_iter")),
-    ("sssp", {"source": 0}, ("cutoff",)),
-    ("bfs", {"source": 0}, ("threads",)),
-])  # fmt: skip
-def test_no_algorithm_takes_words_for_numbers(graph: Any, algorithm: str, given: dict[str, Any], numbers: tuple[str, ...]) -> None:
+@pytest.mark.parametrize(
+    ("algorithm", "given", "numbers"),
+    [
+        ("pagerank", {}, ("alpha", "tol", "max_iter", "iterations")),
+        ("personalized_pagerank", {"sources": [0]}, ("alpha", "tol", "max_iter")),
+        ("katz", {}, ("alpha", "beta", "tol", "max_iter")),
+        ("php", {"source": 0}, ("alpha", "tol")),
+        ("circuit", {"fixed": {0: 1}}, ("tol", "max_iter")),
+        ("sssp", {"source": 0}, ("cutoff",)),
+        ("bfs", {"source": 0}, ("threads",)),
+    ],
+)
+def test_no_algorithm_takes_words_for_numbers(
+    graph: Any, algorithm: str, given: dict[str, Any], numbers: tuple[str, ...]
+) -> None:
     for name in numbers:
         for value in ("1", [1], math.nan):
             with pytest.raises(OptionError, match=f"^{name}: expected "):

@@ -7,7 +7,8 @@ import itertools
 from tests.covering import covering, missed, pairs
 
 GIVEN = [(graph, program) for graph in "abcde" for program in range(4) if (graph, program) != ("a", 0)]
-CHOICES = [way for way in itertools.product("xyz", (1, 2, 5), (True, False)) if way[:2] != ("z", 5)]  # not everything goes together
+# Not everything goes together.
+CHOICES = [way for way in itertools.product("xyz", (1, 2, 5), (True, False)) if way[:2] != ("z", 5)]
 
 
 def test_all_pairs_meet():

@@ -34,8 +34,11 @@ def digits(tmp_path_factory: pytest.TempPathFactory) -> Any:
 
 
 HOW: list[dict[str, Any]] = [
-    {}, {"memory": "1%", "policy": "filter"}, {"memory": "1%", "policy": "emogi", "threads": 2}, {"memory": "2MB", "policy": "auto"},
-]  # fmt: skip
+    {},
+    {"memory": "1%", "policy": "filter"},
+    {"memory": "1%", "policy": "emogi", "threads": 2},
+    {"memory": "2MB", "policy": "auto"},
+]
 
 
 @pytest.mark.parametrize("how", HOW, ids=str)

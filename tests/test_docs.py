@@ -1,4 +1,6 @@
-"""Docs that are derived: the table of algorithms, and that every algorithm is described. `python tests/test_docs.py` writes the table."""
+"""Docs that are derived: the table of algorithms, and that every algorithm is described. `python tests/test_docs.py`
+writes the table.
+"""
 
 from __future__ import annotations
 

@@ -34,7 +34,9 @@ def make(n, chosen, kind):
     return frontier
 
 
-subsets = st.integers(1, 70).flatmap(lambda n: st.tuples(st.just(n), st.sets(st.integers(0, n - 1)), st.sets(st.integers(0, n - 1))))
+subsets = st.integers(1, 70).flatmap(
+    lambda n: st.tuples(st.just(n), st.sets(st.integers(0, n - 1)), st.sets(st.integers(0, n - 1)))
+)
 
 
 @settings(max_examples=150, deadline=None)
@@ -77,9 +79,10 @@ def test_those_put_off_are_active_next(team, drawn, bound, sign, data):
 
 @settings(max_examples=150, deadline=None)
 @given(
-    events=st.lists(st.tuples(st.integers(0, 29), st.booleans(), st.integers(0, 1)), max_size=60), room=st.integers(1, 40),
+    events=st.lists(st.tuples(st.integers(0, 29), st.booleans(), st.integers(0, 1)), max_size=60),
+    room=st.integers(1, 40),
     repeats=st.booleans(),
-)  # fmt: skip
+)
 def test_loose_queues(events, room, repeats):
     """Marked, followed and marked again: queues hold vertices twice, or that are not marked any more."""
     with sizes.using(smallest_queue=room):
@@ -109,9 +112,12 @@ def test_loose_queues(events, room, repeats):
 
 @settings(max_examples=100, deadline=None)
 @given(
-    lengths=st.lists(st.integers(0, 40), min_size=1, max_size=60), arcs=st.integers(1, 30), weight_width=st.sampled_from([0, 4, 8]),
-    shares=st.booleans(), gap=st.sampled_from([None, 0, 3, 40]),
-)  # fmt: skip
+    lengths=st.lists(st.integers(0, 40), min_size=1, max_size=60),
+    arcs=st.integers(1, 30),
+    weight_width=st.sampled_from([0, 4, 8]),
+    shares=st.booleans(),
+    gap=st.sampled_from([None, 0, 3, 40]),
+)
 def test_everyone_is_as_active_as_all_of_them(team, lengths, arcs, weight_width, shares, gap):
     """Where lists have gaps, too: these are no edges, and blocks that hold nothing else are not touched."""
     lists = lists_of(lengths, None if gap is None else [gap] * len(lengths))

@@ -14,8 +14,13 @@ SOURCE = Path(__file__).parent.parent / "src" / "isthmus"
 # A part may import itself and parts of a lower rank. Parts of one rank do not know each other.
 RANKS = {
     "errors": 0,
-    "checks": 1, "messages": 1,
-    "memory": 2, "plugins": 2, "progress": 2, "sizes": 2, "threads": 2,
+    "checks": 1,
+    "messages": 1,
+    "memory": 2,
+    "plugins": 2,
+    "progress": 2,
+    "sizes": 2,
+    "threads": 2,
     "kernels": 3,
     "graph": 4,
     "link": 5,
@@ -23,11 +28,14 @@ RANKS = {
     "programs": 7,
     "engines": 8,
     "cache": 9,
-    "policies": 10, "schedule": 10,
+    "policies": 10,
+    "schedule": 10,
     "runtime": 11,
-    "stream": 12, "report": 12, "networkx": 12,
+    "stream": 12,
+    "report": 12,
+    "networkx": 12,
     "cli": 13,
-}  # fmt: skip
+}
 MODULES = sorted(SOURCE.rglob("*.py"))
 
 
@@ -102,6 +110,9 @@ def test_every_imported_package_is_installed_with_isthmus():
     """No command may need an extra: the README's commands run after the install that it names."""
     project = tomllib.loads((SOURCE.parent.parent / "pyproject.toml").read_text())["project"]
     installed = {re.match(r"[\w-]+", each)[0] for each in project["dependencies"]}
-    needed = {name.split(".")[0] for path in MODULES for name in imported(path)} - set(sys.stdlib_module_names) - {"isthmus"}
-    needed -= {"polars", "networkx", "pytest", "markupsafe", "llvmlite"}  # asked for by name; parts of jinja2 and of numba
+    needed = (
+        {name.split(".")[0] for path in MODULES for name in imported(path)} - set(sys.stdlib_module_names) - {"isthmus"}
+    )
+    # Asked for by name; parts of jinja2 and of numba.
+    needed -= {"polars", "networkx", "pytest", "markupsafe", "llvmlite"}
     assert needed <= installed

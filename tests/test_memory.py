@@ -31,7 +31,9 @@ def test_sizes(text, size):
     assert parse_size(text) == size
 
 
-@pytest.mark.parametrize("text", ["", "MB", "-5MB", "5 apples", "1e9", "5.", "1,5GB", "٣MB", "10%", "nan", "inf", -1, True, None])
+@pytest.mark.parametrize(
+    "text", ["", "MB", "-5MB", "5 apples", "1e9", "5.", "1,5GB", "٣MB", "10%", "nan", "inf", -1, True, None]
+)
 def test_sizes_that_are_none(text):
     with pytest.raises(OptionError, match=r"memory: expected a size such as 512MB, 2GB or 1.5GiB, or .* 10%, got"):
         parse_size(text)
@@ -39,7 +41,15 @@ def test_sizes_that_are_none(text):
 
 @pytest.mark.parametrize(
     ("count", "text"),
-    [(0, "0 B"), (999, "999 B"), (1000, "1 kB"), (1536, "1.54 kB"), (999_600, "1 MB"), (5 * 10**9, "5 GB"), (7 * 10**15, "7e+03 TB")],
+    [
+        (0, "0 B"),
+        (999, "999 B"),
+        (1000, "1 kB"),
+        (1536, "1.54 kB"),
+        (999_600, "1 MB"),
+        (5 * 10**9, "5 GB"),
+        (7 * 10**15, "7e+03 TB"),
+    ],
 )
 def test_sizes_for_people(count, text):
     assert format_size(count) == text
@@ -60,7 +70,9 @@ def test_without_groups_it_is_what_the_kernel_says(cgroups):
     assert 10**6 < available() < 2**62
 
 
-@pytest.mark.parametrize(("limit", "used"), [("memory.max", "memory.current"), ("memory.limit_in_bytes", "memory.usage_in_bytes")])
+@pytest.mark.parametrize(
+    ("limit", "used"), [("memory.max", "memory.current"), ("memory.limit_in_bytes", "memory.usage_in_bytes")]
+)
 @pytest.mark.parametrize("inside", ["", "user/job"])
 def test_a_group_limits_it(cgroups, limit, used, inside):
     old = limit != "memory.max"

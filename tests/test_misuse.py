@@ -1,4 +1,6 @@
-"""Mistakes of one line, as they are made in a notebook: the answer is right, or there is one error of ours with the caller's own words."""
+"""Mistakes of one line, as they are made in a notebook: the answer is right, or there is one error of ours with the
+caller's own words.
+"""
 
 from __future__ import annotations
 
@@ -35,31 +37,56 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 ARGUMENTS: dict[str, tuple[Any, str]] = {
     "no graph": (lambda g: ist.bfs(), "bfs: expected a graph, got None"),
     "no source": (
-        lambda g: ist.bfs(g), r"bfs: missing a required argument: 'source'; call bfs\(graph, source, depth_limit=None, predecessors=False\)"
+        lambda g: ist.bfs(g),
+        r"bfs: missing a required argument: 'source'; call bfs\(graph, source, depth_limit=None, predecessors=False\)",
     ),
     "no source in a session": (lambda g: g.session().sssp(), "sssp: missing a required argument: 'source'; call sssp"),
     "no source in a plan": (lambda g: ist.plan("bfs", g), "bfs: missing a required argument: 'source'"),
     "given twice": (lambda g: ist.bfs(g, 0, source=1), "bfs: multiple values for argument 'source'; call bfs"),
-    "too many": (lambda g: ist.weakly_connected_components(g, 5), r"too many positional arguments; call weakly_con\w*\(graph\)"),
+    "too many": (
+        lambda g: ist.weakly_connected_components(g, 5),
+        r"too many positional arguments; call weakly_con\w*\(graph\)",
+    ),
     "a word as a flag": (lambda g: ist.bfs(g, 0, predecessors="no"), "predecessors: expected True or False, got 'no'"),
     "another weight": (lambda g: ist.pagerank(g, weight="km"), "weight: expected True or False, got 'km'"),
     "verify": (lambda g: ist.bfs(g, 0, verify="no"), "verify: expected True or False, got 'no'"),
-    "without": (lambda g: ist.bfs(g, 0, without=None), r"without: expected names of parts, such as \('cache',\), got None"),
+    "without": (
+        lambda g: ist.bfs(g, 0, without=None),
+        r"without: expected names of parts, such as \('cache',\), got None",
+    ),
     "watch": (lambda g: ist.bfs(g, 0, watch=5), "watch: expected a function, got 5"),
     "say": (lambda g: ist.bfs(g, 0, say=True), "say: expected a function, got True"),
     "checkpoint": (lambda g: ist.bfs(g, 0, checkpoint=True), "checkpoint: expected a path, got True"),
-    "minutes": (lambda g: ist.bfs(g, 0, checkpoint="c", checkpoint_every="x"), "checkpoint_every: expected minutes, .* got 'x'"),
+    "minutes": (
+        lambda g: ist.bfs(g, 0, checkpoint="c", checkpoint_every="x"),
+        "checkpoint_every: expected minutes, .* got 'x'",
+    ),
     "restart": (lambda g: ist.bfs(g, 0, restart="no"), "restart: expected True or False, got 'no'"),
     "memory of a session": (lambda g: g.session(memory=0.1), r"memory: expected a size .* got 0\.1"),
-    "a session": (lambda g: ist.bfs(g.session(), 0), r"bfs: expected a graph, got <Session on .*>; call session\.bfs\(\.\.\.\)"),
-    "run by name": (lambda g: ist.run("bfs", g), r"run: expected a program, got the algorithm bfs; call isthmus\.bfs\(graph, \.\.\.\)"),
+    "a session": (
+        lambda g: ist.bfs(g.session(), 0),
+        r"bfs: expected a graph, got <Session on .*>; call session\.bfs\(\.\.\.\)",
+    ),
+    "run by name": (
+        lambda g: ist.run("bfs", g),
+        r"run: expected a program, got the algorithm bfs; call isthmus\.bfs\(graph, \.\.\.\)",
+    ),
     "run an algorithm": (lambda g: ist.run(ist.bfs, g), "run: expected a program, got the algorithm bfs"),
     "one letter": (lambda g: ist.core_number(g, k=2), "core_number: unknown option k; it has"),
-    "shares": (lambda g: ist.pagerank(g, personalization={0: -1}), "personalization: expected shares of at least 0, got -1 for vertex 0"),
-    "no shares": (lambda g: ist.pagerank(g, dangling={0: 0}), "dangling: expected at least one vertex with a share above 0"),
+    "shares": (
+        lambda g: ist.pagerank(g, personalization={0: -1}),
+        "personalization: expected shares of at least 0, got -1 for vertex 0",
+    ),
+    "no shares": (
+        lambda g: ist.pagerank(g, dangling={0: 0}),
+        "dangling: expected at least one vertex with a share above 0",
+    ),
     "an open graph": (lambda g: ist.open(g), "open: expected a path, got <Graph: .*>, which is open already"),
     "nothing to open": (lambda g: ist.open(None), "open: expected a path, got None"),
-    "a table to verify": (lambda g: ist.verify(pd.DataFrame()), "verify: expected a path, got an object of type DataFrame"),
+    "a table to verify": (
+        lambda g: ist.verify(pd.DataFrame()),
+        "verify: expected a path, got an object of type DataFrame",
+    ),
     "a graph by its class": (lambda g: ist.Graph("g.isthmus"), r"Graph: graphs are made by isthmus\.open"),
     "a number to write": (lambda g: ist.bfs(g, 0).save(5), "save: expected a path, got 5"),
     "no report": (lambda g: ist.bfs(g, 0).report(None), "report: expected a path, got None"),
@@ -78,7 +105,9 @@ def test_arguments(graph: Any, name: str) -> None:
 def test_flags_of_numpy_and_words_of_networkx(graph: Any) -> None:
     assert "predecessor" in ist.bfs(graph, 0, predecessors=np.True_).columns
     weighted = ist.read((*ARROWS, np.array([1.0, 9.0, 1.0, 1.0])))
-    assert ist.pagerank(weighted, weight="weight").values.tolist() == ist.pagerank(weighted, weight=True).values.tolist()
+    assert (
+        ist.pagerank(weighted, weight="weight").values.tolist() == ist.pagerank(weighted, weight=True).values.tolist()
+    )
     assert ist.pagerank(weighted, weight=None).values.tolist() == ist.pagerank(weighted).values.tolist()
 
 
@@ -113,24 +142,40 @@ MATRIX = sp.csr_array(np.array([[0, 1], [1, 0]]))
 TABLE = pd.DataFrame({"source": [0], "target": [1]})
 
 
-@pytest.mark.parametrize(("what", "options", "message"), [
-    (ARROWS, {"header": True}, "header: does not apply to arrays; leave it out"),
-    (np.array([[0, 1]]), {"comments": "x"}, "comments: does not apply to arrays"),
-    (ARROWS, {"weight": 3}, "weight: expected weights as a third array, or 'none', got 3"),
-    (MATRIX, {"vertices": 5}, "vertices: does not apply to a matrix"),
-    (MATRIX, {"source": 2}, "source: does not apply to a matrix"),
-    (MATRIX, {"weight": "cost"}, "weight: the entries of a matrix are its weights; expected 'none' to read none, got 'cost'"),
-    (TABLE, {"format": "text"}, "format: does not apply to a table"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("what", "options", "message"),
+    [
+        (ARROWS, {"header": True}, "header: does not apply to arrays; leave it out"),
+        (np.array([[0, 1]]), {"comments": "x"}, "comments: does not apply to arrays"),
+        (ARROWS, {"weight": 3}, "weight: expected weights as a third array, or 'none', got 3"),
+        (MATRIX, {"vertices": 5}, "vertices: does not apply to a matrix"),
+        (MATRIX, {"source": 2}, "source: does not apply to a matrix"),
+        (
+            MATRIX,
+            {"weight": "cost"},
+            "weight: the entries of a matrix are its weights; expected 'none' to read none, got 'cost'",
+        ),
+        (TABLE, {"format": "text"}, "format: does not apply to a table"),
+    ],
+)
 def test_options_for_other_inputs_are_not_ignored(what: Any, options: dict[str, Any], message: str) -> None:
     with pytest.raises(OptionError, match=message):
         ist.read(what, **options)
 
 
-@pytest.mark.parametrize(("what", "message"), [
-    (np.zeros((4, 4)), r"an adjacency matrix is read as a sparse one: isthmus\.read\(scipy\.sparse\.csr_array\(matrix\)\)"),
-    ([[0, 1], [1, 2]], r"a list of lists could mean rows or columns; give a list of tuples \(source, target\[, weight\]\)"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("what", "message"),
+    [
+        (
+            np.zeros((4, 4)),
+            r"an adjacency matrix is read as a sparse one: isthmus\.read\(scipy\.sparse\.csr_array\(matrix\)\)",
+        ),
+        (
+            [[0, 1], [1, 2]],
+            r"a list of lists could mean rows or columns; give a list of tuples \(source, target\[, weight\]\)",
+        ),
+    ],
+)
 def test_objects_that_are_read_otherwise(what: Any, message: str) -> None:
     with pytest.raises(OptionError, match=message):
         ist.read(what)
@@ -141,12 +186,21 @@ def test_a_graph_is_no_input(graph: Any) -> None:
         ist.read(graph)
 
 
-@pytest.mark.parametrize(("what", "message"), [
-    ((np.array([0.0]), np.array([1.0])), r"arrays: source holds float64, .* if they are whole numbers, convert them: \.astype\('int64'\)"),
-    (pd.DataFrame({"a": [1.0, None], "b": [2, 3]}), r"column 'a' holds double, .* convert them: \.astype\('int64'\)"),
-    (([1], [2], [2**70]), f"arrays: weight: expected numbers that fit 64 bits, got {2**70}"),
-    (([1], [2], [1j]), "arrays: weight holds complex128 that cannot be read .*; expected numbers as weights"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("what", "message"),
+    [
+        (
+            (np.array([0.0]), np.array([1.0])),
+            r"arrays: source holds float64, .* if they are whole numbers, convert them: \.astype\('int64'\)",
+        ),
+        (
+            pd.DataFrame({"a": [1.0, None], "b": [2, 3]}),
+            r"column 'a' holds double, .* convert them: \.astype\('int64'\)",
+        ),
+        (([1], [2], [2**70]), f"arrays: weight: expected numbers that fit 64 bits, got {2**70}"),
+        (([1], [2], [1j]), "arrays: weight holds complex128 that cannot be read .*; expected numbers as weights"),
+    ],
+)
 def test_numbers_of_the_wrong_type(what: Any, message: str) -> None:
     with pytest.raises(GraphFormatError, match=message):
         ist.read(what)
@@ -155,7 +209,10 @@ def test_numbers_of_the_wrong_type(what: Any, message: str) -> None:
 @pytest.mark.parametrize("text", ["1 2 9223372036854775809\n", "1 2 9007199254740993\n2 3 0.5\n"])
 def test_weights_that_float64_may_round_are_noted(tmp_path: Path, text: str) -> None:
     (tmp_path / "e.txt").write_text(text)
-    with pytest.warns(ist.IsthmusWarning, match=r"weights beyond 2\*\*53 are stored as float64, which rounds whole numbers of that size"):
+    with pytest.warns(
+        ist.IsthmusWarning,
+        match=r"weights beyond 2\*\*53 are stored as float64, which rounds whole numbers of that size",
+    ):
         assert ist.read(tmp_path / "e.txt", weight=3).info()["weight_type"] == "float64"
     with pytest.warns(ist.IsthmusWarning, match="stored as float64"):
         ist.read((np.array([0]), np.array([1]), np.array([2**63], np.uint64)))
@@ -163,14 +220,21 @@ def test_weights_that_float64_may_round_are_noted(tmp_path: Path, text: str) -> 
 
 def test_a_word_above_numbers_is_noticed(tmp_path: Path) -> None:
     (tmp_path / "e.csv").write_text("name1,name2,cost\nx,y,5\ny,z,7\n")
-    with pytest.warns(ist.IsthmusWarning, match="'name1,name2,cost' looks like names of columns and is read as an edge; give header=True"):
+    with pytest.warns(
+        ist.IsthmusWarning,
+        match="'name1,name2,cost' looks like names of columns and is read as an edge; give header=True",
+    ):
         ist.read(tmp_path / "e.csv", weight="none")
 
 
 def test_addresses_are_named_as_they_were_written(graph: Any, folder: Path) -> None:
-    with pytest.raises(StoreError, match=r"^s3://b/g\.isthmus: is an address, expected a store on this machine; download it first"):
+    with pytest.raises(
+        StoreError, match=r"^s3://b/g\.isthmus: is an address, expected a store on this machine; download it first"
+    ):
         ist.open("s3://b/g.isthmus")
-    with pytest.raises(StoreError, match=r"^s3://b/g\.isthmus: is an address; a store can be written to this machine only"):
+    with pytest.raises(
+        StoreError, match=r"^s3://b/g\.isthmus: is an address; a store can be written to this machine only"
+    ):
         ist.ingest(ARROWS, "s3://b/g.isthmus")
     with pytest.raises(StoreError, match=r"^s3://b/r\.csv: is an address; a result can be written"):
         ist.bfs(graph, 0).save("s3://b/r.csv")
@@ -189,7 +253,10 @@ ODD: dict[str, tuple[Any, dict[str, Any]]] = {
     "nothing": (NONE, {}),
     "no edges": (NONE, {"vertices": 3, "directed": False}),
     "loops": ((np.array([5, 5, 7]), np.array([5, 5, 7]), np.array([0.0, 2.0, 0.0])), {}),
-    "large": ((np.array([LARGE, -LARGE, 7]), np.array([-LARGE, 7, LARGE]), np.array([2**40, 2**62, 2**62])), {"directed": False}),
+    "large": (
+        (np.array([LARGE, -LARGE, 7]), np.array([-LARGE, 7, LARGE]), np.array([2**40, 2**62, 2**62])),
+        {"directed": False},
+    ),
     "negative": ((np.array([0, 1]), np.array([1, 2]), np.array([-1.5, 2.0])), {"allow_negative": True}),
     "apart": ((np.array([0, 1]), np.array([1, 2]), np.array([1e-300, 1.7e308])), {"directed": False}),
     "one way": (ARROWS, {"in_edges": False}),

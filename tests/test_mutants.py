@@ -29,7 +29,9 @@ def test_all_decisions_are_mutated(mutants: Any) -> None:
     for entry, tests in entries.items():
         assert (SOURCE / entry).exists(), entry
         assert all((TESTS / name).is_file() for name in tests), entry
-    pure = [path for part in ("policies", "schedule") for path in (SOURCE / part).glob("*.py") if path.name != "__init__.py"]
+    pure = [
+        path for part in ("policies", "schedule") for path in (SOURCE / part).glob("*.py") if path.name != "__init__.py"
+    ]
     assert {str(path.relative_to(SOURCE)) for path in pure} <= set(entries)
     assert set(mutants.CONFIG["settings"]["interpreted"]) <= set(entries)
 
@@ -42,7 +44,9 @@ TEXT = """def half(n: int | None, most: int = 8) -> int | None:
 
 @pytest.fixture
 def of_text(mutants: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Any:
-    pytest.importorskip("cosmic_ray", reason="mutants are cosmic-ray's, which is not installed: the extra `mutation` has it")
+    pytest.importorskip(
+        "cosmic_ray", reason="mutants are cosmic-ray's, which is not installed: the extra `mutation` has it"
+    )
     monkeypatch.setattr(mutants, "ROOT", tmp_path)
     (tmp_path / mutants.SOURCE).mkdir(parents=True)
     (tmp_path / mutants.SOURCE / "half.py").write_text(TEXT)
@@ -64,5 +68,8 @@ def test_the_same_mutants_are_drawn_each_time(of_text: Any) -> None:
 
 def test_a_change_is_shown_with_its_line(mutants: Any) -> None:
     mutant = mutants.Mutant(mutants.SOURCE / "half.py", TEXT, TEXT.replace("<", "<="))
-    assert mutant.change == "half.py:3: return total if total < most else most  ->  return total if total <= most else most"
+    assert (
+        mutant.change
+        == "half.py:3: return total if total < most else most  ->  return total if total <= most else most"
+    )
     assert mutants.Mutant(mutants.SOURCE / "a.py", "@b\nc\n", "c\n").change == "a.py:1: @b  ->  (removed)"

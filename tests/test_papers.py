@@ -1,4 +1,6 @@
-"""The papers' experiments all run, on small graphs; what they compare with is what the papers print, and wrong answers stop them."""
+"""The papers' experiments all run, on small graphs; what they compare with is what the papers print, and wrong answers
+stop them.
+"""
 
 from __future__ import annotations
 
@@ -33,7 +35,10 @@ def test_smoke(tmp_path, monkeypatch):
     done = subprocess.run(command, capture_output=True, text=True, timeout=400, check=False)
     assert done.returncode == 0, done.stderr
     assert done.stdout.count("\n## ") + 1 == len(titles) == 45
-    assert "| rmat11 | released | 2." in done.stdout and "| OK | paper | 4.76 | 0.9900 | 12 % | 79 % | 55 % | 0.168 |" in done.stdout
+    assert (
+        "| rmat11 | released | 2." in done.stdout
+        and "| OK | paper | 4.76 | 0.9900 | 12 % | 79 % | 55 % | 0.168 |" in done.stdout
+    )
     assert "| PR, ours | rmat11 |" in done.stdout and "| PR, paper | SK | 57.60 |" in done.stdout
 
 
@@ -53,14 +58,20 @@ def test_published_speed_ups(module, other, expected):
 
 def test_published_speed_ups_over_graphie(module):
     """The mean, least and greatest that Scaph's text gives for its Table 3."""
-    found = [x / y for graphie, scaph in module("systems").TABLE_3.values() for x, y in zip(graphie, scaph, strict=True)]
+    found = [
+        x / y for graphie, scaph in module("systems").TABLE_3.values() for x, y in zip(graphie, scaph, strict=True)
+    ]
     assert (np.mean(found), min(found), max(found)) == pytest.approx((8.93, 3.03, 16.41), rel=0.01)
 
 
 def test_value_of_edges(module):
     """Edges of active vertices, of those that are active later, and of others, in partitions with any active vertex."""
     seen = module("motives").Uses()
-    seen.degrees, seen.cuts, seen.active = np.array([2, 1, 1]), np.array([0, 2, 4]), [np.array(some) for some in ([0], [1], [0, 2])]
+    seen.degrees, seen.cuts, seen.active = (
+        np.array([2, 1, 1]),
+        np.array([0, 2, 4]),
+        [np.array(some) for some in ([0], [1], [0, 2])],
+    )
     assert module("motives").values(seen) == [(0.5, 0.0, 0.0), (0.25, 0.25, 0.0), (0.75, 0.0, 0.25)]
 
 
@@ -92,7 +103,9 @@ def test_published_savings(module):
     assert (round(min(shares[2:]), 1), round(max(shares[2:]), 1)) == (2.5, 9.6) and round(max(shares), 1) == 27.0
     for table in grapin.TABLE_4.values():
         assert {len(cells) for cells in table.values()} == {5}
-    assert all(int(need.split()[1]) > int(need.split()[3]) for need in grapin.needs()[2:]), "4 GB are too little for its Table 5"
+    assert all(int(need.split()[1]) > int(need.split()[3]) for need in grapin.needs()[2:]), (
+        "4 GB are too little for its Table 5"
+    )
 
 
 def test_streams_are_counted_done_once_and_checked(module, tmp_path):
@@ -192,5 +205,8 @@ def test_hubs_first_on_real_graphs(module, data, tmp_path, monkeypatch, name):
 
 def test_components_are_named_alike_in_any_order(module):
     pairs = (np.array([9, 3, 7, 7, 1, 2]), np.array([3, 5, 8, 6, 7, 2]))
-    found = [ist.run(module("lab").SmallestLabel(), ist.read(pairs, directed=False, order=order)) for order in ("natural", "hub")]
+    found = [
+        ist.run(module("lab").SmallestLabel(), ist.read(pairs, directed=False, order=order))
+        for order in ("natural", "hub")
+    ]
     assert found[0].filled().tolist() == found[1].filled().tolist() == [0, 1, 2, 2, 0, 0, 0, 2]

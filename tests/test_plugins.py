@@ -55,7 +55,9 @@ def install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Install
         about = folder / f"{package}-2.0.dist-info"
         about.mkdir(parents=True)
         (about / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {package}\nVersion: 2.0\n")
-        text = "".join(f"[{group}]\n" + "".join(f"{n} = {v}\n" for n, v in parts.items()) for group, parts in entries.items())
+        text = "".join(
+            f"[{group}]\n" + "".join(f"{n} = {v}\n" for n, v in parts.items()) for group, parts in entries.items()
+        )
         (about / "entry_points.txt").write_text(text)
         (folder / f"{package}_module.py").write_text(module)
         monkeypatch.syspath_prepend(str(folder))
@@ -109,7 +111,8 @@ def test_what_is_read_from_a_file_is_what_its_part_says(catalogue):
 def test_every_format_and_recipe_has_words_and_every_engine_a_code():
     assert all(FORMATS.words().values()) and all(RECIPES.words().values())
     assert NAMES == {1: "filter", 2: "zero_copy", 3: "resident", 4: "compaction", 5: "unified", 6: "cache"}
-    for ending, names in built_in_endings().items():  # of formats that share one, all but one say how their files are known
+    # of formats that share one, all but one say how their files are known.
+    for ending, names in built_in_endings().items():
         facts = [FORMATS.declared[name].facts for name in names]
         assert sum(not each.get("begins") and not each.get("described") for each in facts) <= 1, ending
         assert len(names) == 1 or ending in (".gr", ".adj", ".graph", ".properties")
@@ -119,23 +122,37 @@ def test_every_format_and_recipe_has_words_and_every_engine_a_code():
 
 
 def test_parts_may_be_added_by_a_script(tmp_path, monkeypatch):
-    monkeypatch.setitem(FORMATS, "colon", Format(
-        "colon", lambda path, options: TextSource(path, options), (".colon",), "colons", ("comments",),
-        (Option("most", "edges to read", 5), Option("strict", "", False), Option("share", "", 0.5)),
-    ))  # fmt: skip
+    monkeypatch.setitem(
+        FORMATS,
+        "colon",
+        Format(
+            "colon",
+            lambda path, options: TextSource(path, options),
+            (".colon",),
+            "colons",
+            ("comments",),
+            (Option("most", "edges to read", 5), Option("strict", "", False), Option("share", "", 0.5)),
+        ),
+    )
     path = tmp_path / "g.colon"
     path.write_text("1 2\n2 3\n")
     assert format_of(path) == "colon"
     assert ist.read(path, most=3, comments="!").edges == 2
     with pytest.raises(OptionError, match=r"g.colon: is colons; header= does not apply to it"):
         ist.read(path, header=True)
-    with pytest.raises(OptionError, match=r"unknown option least; known: .*; format colon has most, strict, share of its own"):
+    with pytest.raises(
+        OptionError, match=r"unknown option least; known: .*; format colon has most, strict, share of its own"
+    ):
         ist.read(path, least=3)
     wrong = (("most", "many", "a whole number"), ("strict", "perhaps", "true or false"), ("share", "half", "a number"))
     for name, value, expected in wrong:
         with pytest.raises(OptionError, match=rf"g.colon: option {name}: expected {expected}, got '{value}'"):
             ist.read(path, **{name: value})
-    assert FORMATS["colon"].own_values(path, {"strict": "Yes", "most": "7"}) == {"most": 7, "strict": True, "share": 0.5}
+    assert FORMATS["colon"].own_values(path, {"strict": "Yes", "most": "7"}) == {
+        "most": 7,
+        "strict": True,
+        "share": 0.5,
+    }
     with pytest.raises(OptionError, match="unknown option most"):
         ist.read((np.array([1]), np.array([2])), most=3)
     monkeypatch.delitem(FORMATS, "colon")
@@ -154,7 +171,9 @@ def test_another_engine_gets_the_next_code(monkeypatch):
 
 def test_a_recipe_with_variants(monkeypatch):
     fast = Recipe("mine:fast", Fixed("mine", 1))
-    monkeypatch.setitem(RECIPES, "mine", Recipe("mine", Fixed("mine", 1), colour="#abcdef", dash="-.", variants={"fast": lambda: fast}))
+    monkeypatch.setitem(
+        RECIPES, "mine", Recipe("mine", Fixed("mine", 1), colour="#abcdef", dash="-.", variants={"fast": lambda: fast})
+    )
     assert recipe("mine:fast") == fast
     assert draw.line("mine") == ("#abcdef", "-.")
     with pytest.raises(OptionError, match="policy: expected one of mine:fast, got 'mine:slow'"):
@@ -172,18 +191,27 @@ def test_a_package_with_a_part_of_each_kind():
     assert (found.returncode, found.stdout) == (0, SHOWN), found.stderr
 
 
-BROKEN = {"isthmus.recipes": {"bad": "broken_module:RECIPE"}, "isthmus.formats": {"bad": "broken_module:FORMAT"},
-          "isthmus.engines": {"bad": "nowhere_at_all:Engine"}}  # fmt: skip
+BROKEN = {
+    "isthmus.recipes": {"bad": "broken_module:RECIPE"},
+    "isthmus.formats": {"bad": "broken_module:FORMAT"},
+    "isthmus.engines": {"bad": "nowhere_at_all:Engine"},
+}
 
 
 def test_a_broken_package_is_named_when_its_part_is_used_and_not_before(install, tmp_path):
     install("broken", BROKEN, "raise RuntimeError('no licence')\n")
-    with pytest.raises(PluginError, match=(
-        r"recipe 'bad' of broken 2.0 \(entry point bad = broken_module:RECIPE of isthmus.recipes\) cannot be loaded: "
-        r"RuntimeError: no licence$"
-    )):  # fmt: skip
+    with pytest.raises(
+        PluginError,
+        match=(
+            r"recipe 'bad' of broken 2.0 \(entry point bad = broken_module:RECIPE of isthmus.recipes\) cannot be "
+            r"loaded: "
+            r"RuntimeError: no licence$"
+        ),
+    ):
         recipe("bad")
-    with pytest.raises(PluginError, match=r"engine 'bad' of broken 2.0 .*cannot be loaded: ModuleNotFoundError: No module named"):
+    with pytest.raises(
+        PluginError, match=r"engine 'bad' of broken 2.0 .*cannot be loaded: ModuleNotFoundError: No module named"
+    ):
         code_of("bad")
     path = tmp_path / "g.txt"
     path.write_text("1 2\n")
@@ -200,7 +228,9 @@ def test_an_ending_that_nobody_has_warns_of_formats_that_cannot_be_loaded(instal
     install("broken", BROKEN, "raise RuntimeError('no licence')\n")
     path = tmp_path / "g.strange"
     path.write_text("1 2\n")
-    with pytest.warns(UserWarning, match=r"format 'bad' of broken 2.0 .*no licence; files are read as if it were not installed"):
+    with pytest.warns(
+        UserWarning, match=r"format 'bad' of broken 2.0 .*no licence; files are read as if it were not installed"
+    ):
         assert ist.read(path).edges == 1
 
 
@@ -212,8 +242,13 @@ def test_the_shell_goes_on_beside_a_broken_package(install, tmp_path):
         found = subprocess.run([*shell, *words], env=environment, capture_output=True, text=True)
         assert found.returncode == 0, found.stderr
     (tmp_path / "g.txt").write_text("1 2\n")
-    bad = subprocess.run([*shell, "ingest", "g.txt", "-o", "g.isthmus", "--format", "bad"], env=environment, cwd=tmp_path,
-                         capture_output=True, text=True)  # fmt: skip
+    bad = subprocess.run(
+        [*shell, "ingest", "g.txt", "-o", "g.isthmus", "--format", "bad"],
+        env=environment,
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+    )
     assert (bad.returncode, bad.stderr.count("\n")) == (PluginError.exit_code, 1), bad.stderr
     assert "broken 2.0" in bad.stderr
 
@@ -231,13 +266,19 @@ def test_a_built_in_name_stays_ours(install):
 
 def test_an_ending_and_an_option_of_ours_stay_ours(install, tmp_path):
     text = "from isthmus.graph.formats import Format, Option\n"
-    text += "T = Format('taker', print, endings=('.csv',))\nO = Format('other', print, options=(Option('weight', ''),))\n"
+    text += (
+        "T = Format('taker', print, endings=('.csv',))\nO = Format('other', print, options=(Option('weight', ''),))\n"
+    )
     install("taking", {"isthmus.formats": {"taker": "taking_module:T", "other": "taking_module:O"}}, text)
     (tmp_path / "g.csv").write_text("1,2\n")
     assert ist.read(tmp_path / "g.csv").edges == 1
-    with pytest.raises(PluginError, match=r"taking 2.0 .*: format 'taker' declares the ending .csv, which format text has"):
+    with pytest.raises(
+        PluginError, match=r"taking 2.0 .*: format 'taker' declares the ending .csv, which format text has"
+    ):
         ist.read(tmp_path / "g.csv", format="taker")
-    with pytest.raises(PluginError, match=r"taking 2.0 .*: format 'other' declares the option weight, which all formats have"):
+    with pytest.raises(
+        PluginError, match=r"taking 2.0 .*: format 'other' declares the option weight, which all formats have"
+    ):
         ist.read(tmp_path / "g.csv", format="other")
 
 
@@ -254,13 +295,19 @@ def test_what_is_no_part_or_has_another_name(install):
 def test_two_packages_with_one_name(install):
     for package in ("one", "two"):
         install(package, {"isthmus.recipes": {"same": f"{package}_module:R"}})
-    with pytest.raises(PluginError, match=r"recipe 'same' is declared more than once: one 2.0 .*; two 2.0 .*; uninstall all but one"):
+    with pytest.raises(
+        PluginError, match=r"recipe 'same' is declared more than once: one 2.0 .*; two 2.0 .*; uninstall all but one"
+    ):
         recipe("same")
 
 
 def test_a_format_of_another_package_may_read_what_ours_refuse(install, tmp_path):
     text = "from isthmus.graph.formats import Format\nfrom isthmus.graph.formats.text import TextSource\n"
-    install("zips", {"isthmus.formats": {"zip": "zips_module:ZIP"}}, text + "ZIP = Format('zip', TextSource, endings=('.zip',))\n")
+    install(
+        "zips",
+        {"isthmus.formats": {"zip": "zips_module:ZIP"}},
+        text + "ZIP = Format('zip', TextSource, endings=('.zip',))\n",
+    )
     path = tmp_path / "g.zip"
     path.write_text("1 2\n")
     assert ist.read(path).edges == 1

@@ -82,11 +82,17 @@ def test_code_that_is_not_run_is_marked_as_such() -> None:
 def test_names_in_the_table_of_libraries_are_those_of_the_examples() -> None:
     """The first table of docs/coming-from.md: a name in code is used in an example of its library."""
     text = (ROOT / "docs" / "coming-from.md").read_text()
-    header, _, *rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in text.splitlines() if line.startswith("| ")]
+    header, _, *rows = [
+        [cell.strip() for cell in line.strip("|").split("|")] for line in text.splitlines() if line.startswith("| ")
+    ]
     for at, library in enumerate(header):
         if library == "job":
             continue
-        mine = [body for _, body in re.findall(r"^```(py|python)\n(.*?)^```", text, re.DOTALL | re.MULTILINE) if is_of(library, body)]
+        mine = [
+            body
+            for _, body in re.findall(r"^```(py|python)\n(.*?)^```", text, re.DOTALL | re.MULTILINE)
+            if is_of(library, body)
+        ]
         assert mine, library
         for row in rows:
             for name in re.findall(r"`([\w=]+)`", row[at]):

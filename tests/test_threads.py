@@ -215,7 +215,9 @@ def test_parts_by_size(sizes, few):
     """Each item once, in parts of about equal size; few items in one part, by member 0."""
     team, parts = Team(2), []
     try:
-        team.share_by_size(lambda member, first, last: parts.append((first, last, member)), np.cumsum(np.array(sizes, np.int64)), few)
+        team.share_by_size(
+            lambda member, first, last: parts.append((first, last, member)), np.cumsum(np.array(sizes, np.int64)), few
+        )
     finally:
         team.close()
     parts = sorted(part for part in parts if part[0] < part[1])
@@ -223,7 +225,9 @@ def test_parts_by_size(sizes, few):
     if few:
         assert [part[2] for part in parts] == [0] * bool(sizes)
     elif len(sizes) > 1:
-        assert len(parts) > 1 and all(sum(sizes[first:last]) <= sum(sizes) / 16 + max(sizes) for first, last, _ in parts)
+        assert len(parts) > 1 and all(
+            sum(sizes[first:last]) <= sum(sizes) / 16 + max(sizes) for first, last, _ in parts
+        )
 
 
 def test_an_interrupt_that_loses_an_answer_leaves_nobody_waiting():
@@ -261,7 +265,8 @@ def test_an_interrupt_that_loses_an_answer_leaves_nobody_waiting():
 
 
 def test_a_team_that_cannot_start_all_its_threads_leaves_none(monkeypatch):
-    start, before = threading.Thread.start, set(threading.enumerate())  # other tests may have left teams to the garbage collector
+    # Other tests may have left teams to the garbage collector.
+    start, before = threading.Thread.start, set(threading.enumerate())
 
     def refused(thread):
         if thread.name == "isthmus-team-3":
@@ -271,7 +276,11 @@ def test_a_team_that_cannot_start_all_its_threads_leaves_none(monkeypatch):
     monkeypatch.setattr(threading.Thread, "start", refused)
     with pytest.raises(RuntimeError, match="can't start new thread"):
         Team(4)
-    assert [thread.name for thread in threading.enumerate() if thread not in before and thread.name.startswith("isthmus-team")] == []
+    assert [
+        thread.name
+        for thread in threading.enumerate()
+        if thread not in before and thread.name.startswith("isthmus-team")
+    ] == []
 
 
 def test_interrupts_come_up_when_the_work_has_ended():

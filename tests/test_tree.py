@@ -15,7 +15,9 @@ OF_PARTS = sorted(path for path in TESTS.glob("*/**/test_*.py") if (SOURCE / pat
 
 @pytest.mark.parametrize("path", OF_PARTS, ids=str)
 def test_a_file_is_named_for_the_source_it_tests_or_names_it(path: Path) -> None:
-    """engines/test_filter.py tests engines/filter.py. A file that tests several names them in its docstring: `engines/filter.py`."""
+    """engines/test_filter.py tests engines/filter.py. A file that tests several names them in its docstring:
+    `engines/filter.py`.
+    """
     place = path.relative_to(TESTS)
     if not (SOURCE / place.with_name(place.name.removeprefix("test_"))).exists():
         named = re.findall(r"`([\w/]+\.py)`", ast.get_docstring(ast.parse(path.read_text())) or "")

@@ -1,6 +1,7 @@
 """Graphs for the papers' experiments: real ones where they are at hand, generated ones, in the forms that runs ask for.
 
-All lie in memory. Edges have weights from 1 to 64 (Grus; Scaph draws from 1 to 100). Loops and parallel edges are dropped.
+All lie in memory. Edges have weights from 1 to 64 (Grus; Scaph draws from 1 to 100). Loops and parallel edges are
+dropped.
 """
 
 from __future__ import annotations
@@ -65,7 +66,9 @@ class Case:
 
     @cached_property
     def network(self) -> ist.Graph:
-        """A layered network about as large as the graph, for algorithms that need one: neurons of equal degree, without weights."""
+        """A layered network about as large as the graph, for algorithms that need one: neurons of equal degree, without
+        weights.
+        """
         layer = max(1, self.graph.vertices // LAYERS)
         senders = np.arange(layer * (LAYERS - 1))
         source = np.repeat(senders, max(1, round(self.graph.arcs / senders.size)))
@@ -74,10 +77,14 @@ class Case:
 
     @cached_property
     def source(self) -> Any:
-        """A vertex that reaches much of the graph: of those with the longest lists, the one that reaches most; of a grid a corner."""
+        """A vertex that reaches much of the graph: of those with the longest lists, the one that reaches most; of a
+        grid a corner.
+        """
         degrees = np.diff(np.asarray(self.graph.store.read("out.offsets")).astype(np.int64))
         longest = np.argsort(-degrees, kind="stable")[:TRIED]
-        users = self.graph.ids.users(longest if self.kind == "real" else longest[:1] if self.kind == "rmat" else np.zeros(1, np.int64))
+        users = self.graph.ids.users(
+            longest if self.kind == "real" else longest[:1] if self.kind == "rmat" else np.zeros(1, np.int64)
+        )
         return max(users, key=lambda user: ist.bfs(self.graph, user).summary()["result"]["reached"])
 
     def _make(self, order: str, directed: bool | None = None) -> ist.Graph:
@@ -88,7 +95,9 @@ class Case:
             return ist.generate("grid", rows=size, columns=size, seed=1, weights="1:64", order=order)
         if directed is None:
             directed = self.name not in UNDIRECTED
-        return ist.read(self._table, order=order, weight="weight", directed=directed, self_loops="drop", parallel="drop")
+        return ist.read(
+            self._table, order=order, weight="weight", directed=directed, self_loops="drop", parallel="drop"
+        )
 
     @cached_property
     def _table(self) -> pa.Table:

@@ -13,7 +13,15 @@ from published.lab import Lab, Section, mean, times
 
 def hytgraph_table_5(lab: Lab) -> Section:
     """Why proportions of SSSP's bytes differ from Table V: what launches see, Subway's further runs and its memory."""
-    names = ("emogi", "hytgraph", "subway", "subway, once", "subway, card's memory", "emogi, own writes", "hytgraph, own writes")
+    names = (
+        "emogi",
+        "hytgraph",
+        "subway",
+        "subway, once",
+        "subway, card's memory",
+        "emogi, own writes",
+        "hytgraph, own writes",
+    )
     rows = [["graph", *names]]
     found: dict[str, list[float]] = {name: [] for name in names}
     for case in (c for c in lab.cases if c.kind != "grid"):
@@ -28,10 +36,17 @@ def hytgraph_table_5(lab: Lab) -> Section:
         rows.append([case.name, *(times(ratios[-1]) for ratios in found.values())])
     means = {name: mean(ratios) for name, ratios in found.items()}
     rows.append(["geometric mean", *map(times, means.values())])
-    pairs = (("hytgraph", "emogi"), ("hytgraph, own writes", "emogi, own writes"), ("hytgraph", "subway"), ("hytgraph", "subway, once"),
-             ("hytgraph", "subway, card's memory"))  # fmt: skip
+    pairs = (
+        ("hytgraph", "emogi"),
+        ("hytgraph, own writes", "emogi, own writes"),
+        ("hytgraph", "subway"),
+        ("hytgraph", "subway, once"),
+        ("hytgraph", "subway, card's memory"),
+    )
     text = [f"{one} ÷ {other}: {means[one] / means[other]:.2f}" for one, other in pairs]
-    return Section("HyTGraph, Table V: causes of what differs, SSSP, bytes moved ÷ edge bytes", rows, ["; ".join(text) + "."])
+    return Section(
+        "HyTGraph, Table V: causes of what differs, SSSP, bytes moved ÷ edge bytes", rows, ["; ".join(text) + "."]
+    )
 
 
 @contextlib.contextmanager

@@ -1,7 +1,8 @@
 """Grus (Wang et al., TACO 2021): Table 1, Figures 9, 11 and 12.
 
 Its card is an RTX 2080 Ti. Each of ours stands for a graph of the paper by its kind, and gets near memory for the same
-over-subscription; where the paper's fits, ours has a quarter more than it needs. Figures 11 and 12 are drawn in the paper.
+over-subscription; where the paper's fits, ours has a quarter more than it needs. Figures 11 and 12 are drawn in the
+paper.
 """
 
 from __future__ import annotations
@@ -16,9 +17,15 @@ from published.lab import Lab, Section, mean, times
 ALGORITHMS = ("BFS", "WCC", "PR", "SSSP")
 FITS = 0.8  # over-subscription of what fits
 COLUMNS = {
-    "UM": Hint.NONE, "PF": Hint.PREFETCH, "AB": Hint.ACCESSED_BY, "PL": Hint.PREFERRED_LOCATION, "RM": Hint.READ_MOSTLY,
-    "PF+AB": Hint.PREFETCH_ACCESSED_BY, "PF+PL": Hint.PREFETCH_PREFERRED_LOCATION, "PF+RM": Hint.PREFETCH_READ_MOSTLY,
-}  # fmt: skip
+    "UM": Hint.NONE,
+    "PF": Hint.PREFETCH,
+    "AB": Hint.ACCESSED_BY,
+    "PL": Hint.PREFERRED_LOCATION,
+    "RM": Hint.READ_MOSTLY,
+    "PF+AB": Hint.PREFETCH_ACCESSED_BY,
+    "PF+PL": Hint.PREFETCH_PREFERRED_LOCATION,
+    "PF+RM": Hint.PREFETCH_READ_MOSTLY,
+}
 TABLE_1 = {  # over-subscription, then seconds over those of UM, in the order of COLUMNS
     ("Friendster", "BFS"): (FITS, 1.0, 0.62, 1.02, 1.00, 0.98, 0.70, 0.63, 0.62),
     ("Friendster", "WCC"): (FITS, 1.0, 0.51, 0.65, 1.02, 1.03, 0.55, 0.53, 0.52),
@@ -39,7 +46,8 @@ ARCS = {"Friendster": 1.8e9, "SK-2005": 1.9e9, "UK-union": 5.5e9}
 PAGES = 0.75  # of the near memory
 TAUS = (0.0, 0.2, 0.4, 0.5, 0.6, 0.8, 1.0)
 CAPACITIES = (2, 4, 6, 8, 11)  # GB of figure 12
-TOPOLOGY_BYTES = (22, 15)  # GB: UK-union's 5.5 billion targets, over-subscribed 2.1 times as in Table 1; what section 6.4 says
+# GB: UK-union's 5.5 billion targets, over-subscribed 2.1 times as in Table 1; what section 6.4 says.
+TOPOLOGY_BYTES = (22, 15)
 
 
 def stands_for(lab: Lab, graph: str) -> Case:
@@ -53,7 +61,9 @@ def card(lab: Lab, graph: str) -> str:
 
 
 def near(over: float) -> str:
-    """Near memory whose pages are over-subscribed so many times; the rest of it are buffers, which managed memory does not have."""
+    """Near memory whose pages are over-subscribed so many times; the rest of it are buffers, which managed memory does
+    not have.
+    """
     return f"{100 / over / PAGES:.3g}%"
 
 
@@ -65,7 +75,10 @@ def table_1(lab: Lab) -> Section:
     theirs: dict[str, list[float]] = {name: [] for name in COLUMNS}
     for (graph, algorithm), (over, *published) in TABLE_1.items():
         case = stands_for(lab, graph)
-        seconds = [lab.run(case, algorithm, f"unified:{hint.value}", near(over), card(lab, graph)).seconds for hint in COLUMNS.values()]
+        seconds = [
+            lab.run(case, algorithm, f"unified:{hint.value}", near(over), card(lab, graph)).seconds
+            for hint in COLUMNS.values()
+        ]
         relative = [s / seconds[0] for s in seconds]
         for name, own, other in zip(COLUMNS, relative, published, strict=True):
             ours[name].append(own)
@@ -97,9 +110,14 @@ def figure_9(lab: Lab) -> Section:
 def figure_11(lab: Lab) -> Section:
     """How much to prefetch."""
     rows = [["kind", "algorithm", *(f"tau {tau:g}" for tau in TAUS)]]
-    section = Section("Grus, Figure 11: speed-up by the share that is prefetched, over-subscribed 2.1 times, card scaled", rows)
+    section = Section(
+        "Grus, Figure 11: speed-up by the share that is prefetched, over-subscribed 2.1 times, card scaled", rows
+    )
     case = stands_for(lab, "UK-union")
-    for kind, algorithms, best in (("search", ("BFS", "SSSP"), "1.43 at 0.5"), ("all active", ("WCC", "PR"), "1.48 at 0.8")):
+    for kind, algorithms, best in (
+        ("search", ("BFS", "SSSP"), "1.43 at 0.5"),
+        ("all active", ("WCC", "PR"), "1.48 at 0.8"),
+    ):
         found: dict[float, list[float]] = {}
         for algorithm in algorithms:
             seconds = []
@@ -124,8 +142,10 @@ def figure_12(lab: Lab) -> Section:
             seconds = [lab.run(case, algorithm, "grus", share, card(lab, "UK-union")).seconds for share in shares]
             rows.append([f"{whole} GB", algorithm, *(times(s / seconds[-1]) for s in seconds)])
     text = [
-        "Seconds over those with 11 GB. Paper, for UK-union: very gentle above 2 GB, less than twice the time with 2 GB. Below that "
-        "the paper's vertex data no longer fits; ours always does. The paper gives UK-union's topology as 15 GB here; its 5.5 billion "
+        "Seconds over those with 11 GB. Paper, for UK-union: very gentle above 2 GB, less than twice the time with 2 "
+        "GB. Below that "
+        "the paper's vertex data no longer fits; ours always does. The paper gives UK-union's topology as 15 GB here; "
+        "its 5.5 billion "
         "targets of 4 bytes take 22, which is what its over-subscription of 2.1 (Table 1) needs. Both are shown."
     ]
     return Section(f"Grus, Figure 12: near memory, {case.name} standing for UK-union, card scaled", rows, text)

@@ -1,13 +1,15 @@
 """Runs on modelled devices, each done once and checked, whatever number of experiments look at it.
 
-Proportions. HyTGraph's and Scaph's partitions are 32 MB, about 1/1000 of the edges with their weights. HyTGraph's cache is 2 GB: 7 to
-13 % of its five large graphs' targets and weights, 14 to 26 % of the targets alone, which is all that programs without weights
-read. Of the near memory for edges, `hytgraph` stages through a quarter and caches in the rest, so it gets 12.5 % where
-weights are read and 25 % where not: the same bytes, with caches of 9 and 19 %. All recipes get as much; experiments about memory set
-their own. The smallest partition and buffer that Isthmus allows, and the few vertices that one core packs, shrink as well.
+Proportions. HyTGraph's and Scaph's partitions are 32 MB, about 1/1000 of the edges with their weights. HyTGraph's cache
+is 2 GB: 7 to 13 % of its five large graphs' targets and weights, 14 to 26 % of the targets alone, which is all that
+programs without weights read. Of the near memory for edges, `hytgraph` stages through a quarter and caches in the rest,
+so it gets 12.5 % where weights are read and 25 % where not: the same bytes, with caches of 9 and 19 %. All recipes get
+as much; experiments about memory set their own. The smallest partition and buffer that Isthmus allows, and the few
+vertices that one core packs, shrink as well.
 
-A card has fixed times (a launch, a copy, a batch of faults) and sizes (blocks of 2 MB). A graph a hundred times smaller than
-the paper's makes them a hundred times more important. `Lab.scaled` is the same card with these shrunk as the graph is.
+A card has fixed times (a launch, a copy, a batch of faults) and sizes (blocks of 2 MB). A graph a hundred times smaller
+than the paper's makes them a hundred times more important. `Lab.scaled` is the same card with these shrunk as the graph
+is.
 """
 
 from __future__ import annotations
@@ -35,7 +37,8 @@ LEAST_BUFFER = 24 << 10  # bytes: four partitions of 4 KB and what alignment tak
 FEW_ROWS = 5  # vertices that one core packs: 5,000 of the papers' millions
 NEAR = {"SSSP": "12.5%", "MST": "12.5%", "PR": "25%", "WCC": "25%", "BFS": "25%", "NNDR": "25%", "GCS": "25%"}
 THRESHOLD = 0.01  # of a residual: HyTGraph, Subway and Grus
-CURRENT = {"rmat": 1e5, "grid": 1e5, "real": 1e9}  # of circuits: enough to spread; the hub of a web graph gets most of it back
+# of circuits: enough to spread; the hub of a web graph gets most of it back.
+CURRENT = {"rmat": 1e5, "grid": 1e5, "real": 1e9}
 ALGORITHMS = ("PR", "SSSP", "WCC", "BFS")
 RESIDENT, OUR_OWN = "auto", ("best_first", "bottom_up")  # all edges near, where they fit; without what only `auto` does
 PAPER_ARCS = 3.61e9  # Friendster, HyTGraph's largest real graph
@@ -45,7 +48,9 @@ FIXED_SECONDS = (("link", "transfer_seconds"), ("link", "copy_seconds"), ("near"
 
 @ist.accumulative(initial=0.15, threshold=THRESHOLD, column="rank")
 def delta_pagerank(delta, degree):
-    """The papers' PageRank: no more than a residual above 0.01 is sent on. Isthmus's own goes on until its bound is met."""
+    """The papers' PageRank: no more than a residual above 0.01 is sent on. Isthmus's own goes on until its bound is
+    met.
+    """
     return 0.85 * delta / degree
 
 
@@ -57,8 +62,9 @@ def smallest(label):
 class SmallestLabel(Monotone):
     """The papers' components: the smallest label travels. Isthmus's own follows every edge once.
 
-    Labels are the numbers that vertices have in the store. So in hub order hubs have the smallest, as in HyTGraph, which sorts
-    vertices by renumbering them. The answer has the smallest natural number of each component, whatever the order.
+    Labels are the numbers that vertices have in the store. So in hub order hubs have the smallest, as in HyTGraph,
+    which sorts vertices by renumbering them. The answer has the smallest natural number of each component, whatever the
+    order.
     """
 
     def __init__(self) -> None:
@@ -80,10 +86,10 @@ class SmallestLabel(Monotone):
 def relaxed_circuit(delta, degree):
     """Circuit simulation by relaxation: a vertex whose currents do not balance moves its voltage until they do.
 
-    Scaph takes its circuit simulation from CuSha (HPDC 2014) and does not describe it; CuSha's released sources have no circuit program. So
-    this is our choice: every edge is a resistor of 1 ohm; from every vertex a resistor leads to the ground that conducts a quarter of what
-    its edges do; the source takes in a current (`CURRENT`). Isthmus's own circuits are solved by conjugate gradients, which need all
-    vertices after every pass.
+    Scaph takes its circuit simulation from CuSha (HPDC 2014) and does not describe it; CuSha's released sources have no
+    circuit program. So this is our choice: every edge is a resistor of 1 ohm; from every vertex a resistor leads to the
+    ground that conducts a quarter of what its edges do; the source takes in a current (`CURRENT`). Isthmus's own
+    circuits are solved by conjugate gradients, which need all vertices after every pass.
     """
     return 0.8 * delta / degree
 
@@ -123,7 +129,9 @@ class Lab:
 
     def __init__(self, folder: Path, names: Iterable[str], scale: int, device: str = "model:rtx2080ti") -> None:
         self.folder, self.scale, self.device = folder, scale, device
-        sizes.now = replace(sizes.now, partitions=PARTITIONS, smallest_partition=BLOCK, modelled_buffer=LEAST_BUFFER, few_rows=FEW_ROWS)
+        sizes.now = replace(
+            sizes.now, partitions=PARTITIONS, smallest_partition=BLOCK, modelled_buffer=LEAST_BUFFER, few_rows=FEW_ROWS
+        )
         self._cases: dict[str, Case] = {}
         self._runs: dict[tuple[Any, ...], Run] = {}
         self._answers: dict[tuple[str, str], Any] = {}
@@ -149,7 +157,9 @@ class Lab:
         other._cases, other._answers = self._cases, self._answers
         return other
 
-    def run(self, case: Case, algorithm: str, policy: str, memory: str = "", device: str = "", without: tuple[str, ...] = ()) -> Run:
+    def run(
+        self, case: Case, algorithm: str, policy: str, memory: str = "", device: str = "", without: tuple[str, ...] = ()
+    ) -> Run:
         """A run, or the same one from before."""
         memory, device = memory or NEAR[algorithm], device or self.device
         key = (case.name, algorithm, policy, memory, device, without)
@@ -169,7 +179,9 @@ class Lab:
         elif algorithm == "NNDR":
             return self._digits(case, how)
         elif algorithm == "GCS":
-            program = ist.accumulative(initial=CURRENT[case.kind], threshold=THRESHOLD, column="current")(relaxed_circuit)
+            program = ist.accumulative(initial=CURRENT[case.kind], threshold=THRESHOLD, column="current")(
+                relaxed_circuit
+            )
             result = ist.run(program(case.source), case.both_ways, **how)
         elif algorithm == "BFS":
             result = ist.run(PushBFS(case.source), graph, **how)
@@ -191,13 +203,17 @@ class Lab:
         """Inference of a layered network; sums may differ in their last digits."""
         size = case.network.vertices // LAYERS
         inputs = np.random.default_rng(2).random(size)
-        result = ist.nn_inference(case.network, inputs, [size] * LAYERS, activation="tanh", output_activation="identity", **how)
+        result = ist.nn_inference(
+            case.network, inputs, [size] * LAYERS, activation="tanh", output_activation="identity", **how
+        )
         if not np.allclose(self._answers.setdefault((case.name, "NNDR"), result.values), result.values):
             raise SystemExit(f"{case.name} NNDR {how}: the answer is wrong")
         return Run(result.summary(), list(result.trace))
 
     def _check(self, case: Case, algorithm: str, values: Any, how: dict[str, Any]) -> None:
-        """The answer is that of the first run; ranks and currents may differ by what residuals below the threshold could still add."""
+        """The answer is that of the first run; ranks and currents may differ by what residuals below the threshold
+        could still add.
+        """
         expected = self._answers.setdefault((case.name, algorithm), values)
         passed = {"PR": 0.85, "GCS": 0.8}.get(algorithm)  # the share of a residual that is sent on
         if passed is not None:
@@ -231,7 +247,9 @@ class Lab:
         for section in ("link", "managed", "near"):
             text += f"[{section}]\n"
             own = {key: value for (where, key), value in figures.items() if where == section}
-            text += "".join(f'{key} = {{ value = {value!r}, source = "scaled with the graph" }}\n' for key, value in own.items())
+            text += "".join(
+                f'{key} = {{ value = {value!r}, source = "scaled with the graph" }}\n' for key, value in own.items()
+            )
         path = self.folder / f"{name}-{arcs}-{paper_arcs:g}-{multiprocessors:.3g}.toml"
         path.write_text(text)
         return f"{devices.PREFIX}{path}"

@@ -1,7 +1,7 @@
 """What the papers begin with: HyTGraph's Table I and Figure 3, Scaph's Figure 6, Grus's Figure 2.
 
-They show why a new system is needed: what whole partitions and pages bring beside what is used, and how often lists are used again. All
-of it can be counted. Figures are drawn in the papers: beside ours stands what their text says.
+They show why a new system is needed: what whole partitions and pages bring beside what is used, and how often lists are
+used again. All of it can be counted. Figures are drawn in the papers: beside ours stands what their text says.
 """
 
 from __future__ import annotations
@@ -18,9 +18,11 @@ from isthmus.runtime.loop import Loop
 from published.cases import Case
 from published.lab import OUR_OWN, RESIDENT, Lab, Run, Section, times
 
-TABLE_1 = {("SK", "SSSP"): (14.6, 7.5), ("SK", "PR"): (8.7, 18.6), ("UK", "PR"): (16.9, 12.4)}  # seconds of Subway and EMOGI
+# Seconds of Subway and EMOGI.
+TABLE_1 = {("SK", "SSSP"): (14.6, 7.5), ("SK", "PR"): (8.7, 18.6), ("UK", "PR"): (16.9, 12.4)}
 STANDS_FOR = {"SK": "cnr-2000", "UK": "npm-deps-2016"}
-USED = {"filter": {"SSSP": "28.3%", "PR": "12.3%"}, "unified:read-mostly": {"SSSP": "54.5%", "PR": "65.0%"}}  # figure 3 (a) and (d)
+# Figure 3 (a) and (d).
+USED = {"filter": {"SSSP": "28.3%", "PR": "12.3%"}, "unified:read-mostly": {"SSSP": "54.5%", "PR": "65.0%"}}
 PARTITIONS = 256  # of figure 3 (a)
 SYNCHRONOUS = {"filter": (), "subway": ("recompute",), "unified:read-mostly": (), "emogi": ()}  # figure 3 (g) and (h)
 SHORT, SHORTEST = 32, 8  # neighbours, of figure 3 (f)
@@ -41,7 +43,9 @@ def hytgraph_table_1(lab: Lab) -> Section:
     for (graph, algorithm), (subway, emogi) in TABLE_1.items():
         case = names.get(STANDS_FOR[graph], lab.sweep())
         found = [lab.run(case, algorithm, name, device=lab.card(case)).seconds for name in ("subway", "emogi")]
-        rows.append([algorithm, case.name, *(f"{seconds * 1e3:.2f} ms" for seconds in found), times(found[1] / found[0])])
+        rows.append(
+            [algorithm, case.name, *(f"{seconds * 1e3:.2f} ms" for seconds in found), times(found[1] / found[0])]
+        )
         rows.append([algorithm, f"{graph}, paper", f"{subway} s", f"{emogi} s", times(emogi / subway)])
     return Section("HyTGraph, Table I: packing against direct access, modelled seconds, card scaled", rows)
 
@@ -83,9 +87,20 @@ def hytgraph_figure_3(lab: Lab) -> Section:
             used = sum(step.active_edges for step in run.iterations) * entry / run.bytes
             rows.append([part, f"active edges, of what {policy} moves", algorithm, f"{used:.1%}", f"FK {said}"])
     for most, said in ((SHORT, "74.7%"), (SHORTEST, "51.1%")):
-        rows.append(["f", f"vertices with fewer than {most} neighbours", "", f"{np.mean(degrees < most):.1%}", f"five graphs {said}"])
+        rows.append(
+            [
+                "f",
+                f"vertices with fewer than {most} neighbours",
+                "",
+                f"{np.mean(degrees < most):.1%}",
+                f"five graphs {said}",
+            ]
+        )
     for algorithm in ("SSSP", "PR"):
-        runs = {name: lab.run(case, algorithm, name, without=off, device=lab.card(case)) for name, off in SYNCHRONOUS.items()}
+        runs = {
+            name: lab.run(case, algorithm, name, without=off, device=lab.card(case))
+            for name, off in SYNCHRONOUS.items()
+        }
         rows.append(["g, h", "iterations in which each is the fastest", algorithm, fastest(runs), "see below"])
     for algorithm in ("SSSP", "PR"):
         rows += reuse(lab, case, algorithm)
@@ -126,7 +141,8 @@ def scaph_figure_6(lab: Lab) -> Section:
             for k in sorted({0, len(parts) // 4, len(parts) // 2, 3 * len(parts) // 4, len(parts) - 1}):
                 rows.append([algorithm, case.name, f"{k + 1} of {len(parts)}", *(f"{share:.0%}" for share in parts[k])])
     text = [
-        "Of all edges. Paper, for TW: PUD is substantial in earlier iterations, NUD becomes dominant. An edge that is used now and again "
+        "Of all edges. Paper, for TW: PUD is substantial in earlier iterations, NUD becomes dominant. An edge that is "
+        "used now and again "
         "later counts as used now."
     ]
     return Section("Scaph, Figure 6: value of the edges in active partitions", rows, text)
@@ -149,7 +165,8 @@ def values(seen: Uses) -> list[tuple[float, float, float]]:
 def grus_figure_2(lab: Lab) -> Section:
     """BFS with explicit copies, with managed memory, and with a prefetch, on graphs that fit and graphs that do not."""
     rows = [["", *(f"scale {25 - less}" for less in SCALES)]]
-    room = lab.sweep(FITS_UP_TO).graph.arcs * 4 * 1.25 / 0.75  # bytes; the largest that fits has a quarter more than it needs
+    # Bytes; the largest that fits has a quarter more than it needs.
+    room = lab.sweep(FITS_UP_TO).graph.arcs * 4 * 1.25 / 0.75
     card = lab.scaled("rtx2080ti", lab.sweep().graph.arcs, 2.0**29)
     seconds: dict[str, list[float]] = {}
     for less in SCALES:
@@ -163,13 +180,18 @@ def grus_figure_2(lab: Lab) -> Section:
         ratios = [own / base for own, base in zip(seconds[name], seconds[over], strict=True)]
         rows.append([f"{name} ÷ {over}", *map(times, ratios)])
     text = [
-        f"An explicit copy is one of all edges. {lab.sweep().name} and smaller stand for the paper's graphs; up to its 23 "
-        "they fit. Paper, for Tigr: UM takes 1.9 to 4.3 times the time of explicit copies, and UM with a prefetch 2.3 times at 19 to "
+        f"An explicit copy is one of all edges. {lab.sweep().name} and smaller stand for the paper's graphs; up "
+        f"to its 23 "
+        "they fit. Paper, for Tigr: UM takes 1.9 to 4.3 times the time of explicit copies, and UM with a prefetch 2.3 "
+        "times at 19 to "
         "21, about as long at 22 and 23. At 24 and 25 it has no copies, and a prefetch is slightly slower than UM."
     ]
     return Section("Grus, Figure 2: breadth-first search in managed memory, card scaled", rows, text)
 
 
 EXPERIMENTS = {
-    "hytgraph-table1": hytgraph_table_1, "hytgraph-fig3": hytgraph_figure_3, "scaph-fig6": scaph_figure_6, "grus-fig2": grus_figure_2,
-}  # fmt: skip
+    "hytgraph-table1": hytgraph_table_1,
+    "hytgraph-fig3": hytgraph_figure_3,
+    "scaph-fig6": scaph_figure_6,
+    "grus-fig2": grus_figure_2,
+}

@@ -1,8 +1,8 @@
 """Scaph (Zheng et al., ATC 2020): Table 1, Figures 13 and 15, Figure 14 (b), (c) and (e).
 
-Its card is a P100. Graphie, which it is compared with, is LBASE: whole partitions, run once, that stay near while there is
-room. Figures are drawn in the paper: beside ours stands what its text says. NNDR (digit recognition) runs on a layered network as
-large as the graph, GCS (circuit simulation) is the relaxation of `lab.py`.
+Its card is a P100. Graphie, which it is compared with, is LBASE: whole partitions, run once, that stay near while there
+is room. Figures are drawn in the paper: beside ours stands what its text says. NNDR (digit recognition) runs on a
+layered network as large as the graph, GCS (circuit simulation) is the relaxation of `lab.py`.
 """
 
 from __future__ import annotations
@@ -23,9 +23,13 @@ ALGORITHMS = ("WCC", "SSSP", "MST")  # of table 1
 ALL = ("WCC", "SSSP", "MST", "NNDR", "GCS")
 SCALING = {"WCC": 4, "MST": 8, "NNDR": 4}  # algorithms of figure 14 (b) and (c), and the bytes of an edge
 TABLE_1 = {  # GB used and unused
-    ("TW", "CC"): (12.15, 21.44), ("TW", "SSSP"): (22.74, 77.42), ("TW", "MST"): (25.78, 106.47),
-    ("UK", "CC"): (43.41, 688.43), ("UK", "SSSP"): (81.64, 1302.85), ("UK", "MST"): (134.97, 2099.25),
-}  # fmt: skip
+    ("TW", "CC"): (12.15, 21.44),
+    ("TW", "SSSP"): (22.74, 77.42),
+    ("TW", "MST"): (25.78, 106.47),
+    ("UK", "CC"): (43.41, 688.43),
+    ("UK", "SSSP"): (81.64, 1302.85),
+    ("UK", "MST"): (134.97, 2099.25),
+}
 FIGURE_13 = {  # average speed-ups over LBASE, section 6.3
     "scaph": (2.38, 3.79, 3.01, 3.12, 3.44), "scaph:hvsp": (1.63, 1.87, 1.66, 1.84, 2.18),
     "scaph:lvsp": (1.33, 2.12, 2.41, 2.15, 1.90),
@@ -64,7 +68,15 @@ def table_1(lab: Lab) -> Section:
             facts = moved.facts
             entry = facts["graph"]["edge_bytes"] / facts["graph"]["arcs"]
             used = facts["cache"]["miss_edges"] * entry / facts["graph"]["edge_bytes"]
-            rows.append([algorithm, case.name, f"{used:.2f} x edges", f"{moved.ratio - used:.2f} x edges", times(moved.ratio / used - 1)])
+            rows.append(
+                [
+                    algorithm,
+                    case.name,
+                    f"{used:.2f} x edges",
+                    f"{moved.ratio - used:.2f} x edges",
+                    times(moved.ratio / used - 1),
+                ]
+            )
     for (graph, algorithm), (used, unused) in TABLE_1.items():
         rows.append([algorithm, f"{graph}, paper", f"{used} GB", f"{unused} GB", times(unused / used)])
     section.text.append("The paper's text says 6.29 to 36.17; its table gives 1.76 to 15.96.")
@@ -78,13 +90,24 @@ def figure_13(lab: Lab) -> Section:
     for variant in VARIANTS:
         for case in graphs(lab):
             how = (NEAR, lab.scaled(CARD, case.graph.arcs))
-            pairs = [(lab.run(case, algorithm, GRAPHIE, *how), lab.run(case, algorithm, variant, *how)) for algorithm in ALL]
+            pairs = [
+                (lab.run(case, algorithm, GRAPHIE, *how), lab.run(case, algorithm, variant, *how)) for algorithm in ALL
+            ]
             gains = [times(base.seconds / other.seconds) for base, other in pairs]
             rows.append([variant, case.name, *gains, times(mean(other.bytes / base.bytes for base, other in pairs))])
-        rows.append([variant, "paper, average", *(map(times, FIGURE_13[variant]) if variant in FIGURE_13 else (SAID[variant],) * 5), ""])
+        rows.append(
+            [
+                variant,
+                "paper, average",
+                *(map(times, FIGURE_13[variant]) if variant in FIGURE_13 else (SAID[variant],) * 5),
+                "",
+            ]
+        )
     for case in graphs(lab):
         for algorithm in ALL:
-            section.text.append(acting(case, algorithm, lab.run(case, algorithm, "scaph", NEAR, lab.scaled(CARD, case.graph.arcs))))
+            section.text.append(
+                acting(case, algorithm, lab.run(case, algorithm, "scaph", NEAR, lab.scaled(CARD, case.graph.arcs)))
+            )
     return section
 
 
@@ -96,7 +119,8 @@ def acting(case: Case, algorithm: str, run: Run) -> str:
         return int(engines.get(engine, {}).get(what, 0))
 
     return (
-        f"{algorithm} on {case.name}: {run.facts['iterations']} iterations; {of('filter', 'tasks')} partitions moved whole "
+        f"{algorithm} on {case.name}: {run.facts['iterations']} iterations; {of('filter', 'tasks')} partitions "
+        f"moved whole "
         f"({of('filter', 'bytes') / size:.2f} x edges), {of('cache', 'tasks')} runs of partitions that were near, "
         f"{of('compaction', 'bytes') / size:.2f} x edges packed."
     )
@@ -117,7 +141,8 @@ def figure_14b(lab: Lab) -> Section:
                 rates.append(case.graph.arcs / lab.run(case, algorithm, recipe, share, card).seconds)
             rows.append([algorithm, recipe, *(times(rate / rates[0]) for rate in rates)])
     text = [
-        "Edges of the graph per second, the smallest = 1. Paper: both fall once the graph no longer fits (Scaph from R29, Graphie from "
+        "Edges of the graph per second, the smallest = 1. Paper: both fall once the graph no longer fits (Scaph from "
+        "R29, Graphie from "
         "R28 without weights), Scaph more slowly."
     ]
     return Section("Scaph, Figure 14 (b): graph size, RMAT graphs standing for R26 to R30", rows, text)
@@ -150,8 +175,13 @@ def figure_14e(lab: Lab) -> Section:
             found[name] = [lab.run(case, algorithm, name, near, card) for algorithm in ("WCC", "SSSP")]
     for name, runs in found.items():
         gains = [times(base.seconds / other.seconds) for base, other in zip(found["A1"], runs, strict=True)]
-        rows.append([f"{name}: {SETTINGS[name][0]:g}, {SETTINGS[name][1]:g}", *gains, *(times(other.ratio) for other in runs)])
-    text = ["Speed-up over A1, which is HVSP; A5 is LVSP. The paper gives no values for A2 and A4; ours lie between. Paper: A3 is best."]
+        rows.append(
+            [f"{name}: {SETTINGS[name][0]:g}, {SETTINGS[name][1]:g}", *gains, *(times(other.ratio) for other in runs)]
+        )
+    text = [
+        "Speed-up over A1, which is HVSP; A5 is LVSP. The paper gives no values for A2 and A4; ours lie between. "
+        "Paper: A3 is best."
+    ]
     return Section(f"Scaph, Figure 14 (e): thresholds, {case.name}", rows, text)
 
 
@@ -172,6 +202,10 @@ def figure_15(lab: Lab) -> Section:
 
 
 EXPERIMENTS = {
-    "scaph-table1": table_1, "scaph-fig13": figure_13, "scaph-fig14b": figure_14b, "scaph-fig14c": figure_14c, "scaph-fig14e": figure_14e,
+    "scaph-table1": table_1,
+    "scaph-fig13": figure_13,
+    "scaph-fig14b": figure_14b,
+    "scaph-fig14c": figure_14c,
+    "scaph-fig14e": figure_14e,
     "scaph-fig15": figure_15,
-}  # fmt: skip
+}

@@ -1,8 +1,10 @@
-"""Streams on modelled devices for Grapin's experiments: each done once and checked, whatever number of experiments look at it.
+"""Streams on modelled devices for Grapin's experiments: each done once and checked, whatever number of experiments look
+at it.
 
-Workload. As in the paper: edges in random order, of which the last are inserted and the first deleted, in ten batches, half and half. Its
-batches of 1,000, 10,000 and 100,000 are 0.00026, 0.0026 and 0.026 % of the edges, on average over its five graphs; ours are the same
-shares, at least one insert and one delete. Near memory for lists: 10 % of the edges (`CACHE`), where no experiment varies it.
+Workload. As in the paper: edges in random order, of which the last are inserted and the first deleted, in ten batches,
+half and half. Its batches of 1,000, 10,000 and 100,000 are 0.00026, 0.0026 and 0.026 % of the edges, on average over
+its five graphs; ours are the same shares, at least one insert and one delete. Near memory for lists: 10 % of the edges
+(`CACHE`), where no experiment varies it.
 
 The card is Grapin's A5000, with fixed times shrunk as the graph is against the mean of the paper's, 1.68 billion edges.
 """
@@ -39,16 +41,22 @@ HELD = 0.006  # of the edges, that wait to be inserted, or more where batches ar
 
 
 class Uses:
-    """What batches read, as edges: `again`, in the same batch; `before`, that an earlier batch had read. `missed_`: of lists not near.
+    """What batches read, as edges: `again`, in the same batch; `before`, that an earlier batch had read. `missed_`: of
+    lists not near.
 
-    Keys are vertices, those of the in-side behind those of the out-side. Only sums are kept when a stream is done: there are many.
+    Keys are vertices, those of the in-side behind those of the out-side. Only sums are kept when a stream is done:
+    there are many.
     """
 
     def __init__(self, keys: int) -> None:
         self.read = self.again = self.before = 0.0
         self.missed = self.missed_again = self.missed_before = 0.0
         self.top = 0.0  # read of the fifth of the vertices that are used most
-        self._known, self._often, self._edges = np.zeros(keys, np.bool_), np.zeros(keys, np.int64), np.zeros(keys, np.float64)
+        self._known, self._often, self._edges = (
+            np.zeros(keys, np.bool_),
+            np.zeros(keys, np.int64),
+            np.zeros(keys, np.float64),
+        )
 
     def add(self, read: Array, missed: Array, degrees: Array) -> None:
         """A batch: how often it read each list, how often it was not near, and how long it is."""
@@ -129,7 +137,9 @@ class Streams:
 
     @property
     def some(self) -> list[Case]:
-        """A web graph, a social graph and the RMAT graph of sweeps, as far as they are at hand. The first stands for UK."""
+        """A web graph, a social graph and the RMAT graph of sweeps, as far as they are at hand. The first stands for
+        UK.
+        """
         return [*(case for case in self.cases if case.name in ("cnr-2000", "soc-slashdot0902")), self.lab.sweep()]
 
     def of_any(self, case: Case, recipe: str, program: str = "SSSP", size: float = BATCH) -> Streamed:
@@ -137,21 +147,33 @@ class Streams:
         return self.run(case, recipe, program, size, batches=FEW if recipe == "grapin-recompute" else BATCHES)
 
     def run(
-        self, case: Case, recipe: str, program: str = "SSSP", share: float = BATCH, cache: float = CACHE, ratio: float = 0.5,
-        watch: bool = False, batches: int = BATCHES, remembered: int = 3,
-    ) -> Streamed:  # fmt: skip
+        self,
+        case: Case,
+        recipe: str,
+        program: str = "SSSP",
+        share: float = BATCH,
+        cache: float = CACHE,
+        ratio: float = 0.5,
+        watch: bool = False,
+        batches: int = BATCHES,
+        remembered: int = 3,
+    ) -> Streamed:
         """A stream, or the same one from before. `ratio`: of inserts; `remembered`: batches that hotness counts."""
         work = (case.name, program, share, ratio, batches)
         key = (work, recipe, cache, watch, remembered)
         if key not in self._runs:
             cut = self.cut(case, program == "CC", max(HELD, 1.01 * share * batches * ratio))
             with remembering(remembered):
-                self._runs[key] = self._do(cut, case, recipe, program, share, f"{cache:g}%", ratio, watch, batches, work)
+                self._runs[key] = self._do(
+                    cut, case, recipe, program, share, f"{cache:g}%", ratio, watch, batches, work
+                )
             free()
         return self._runs[key]
 
     def cut(self, case: Case, both_ways: bool = False, held: float = HELD) -> Window:
-        """The edges in random order, of which a share waits to be inserted; `both_ways`: undirected, as components need it."""
+        """The edges in random order, of which a share waits to be inserted; `both_ways`: undirected, as components need
+        it.
+        """
         if (case.name, both_ways) not in self._cuts:
             self._cuts[case.name, both_ways] = window(case.both_ways if both_ways else case.graph, 0)
         every = self._cuts[case.name, both_ways]
@@ -173,9 +195,18 @@ class Streams:
         return int(case.graph.ids.number(case.source))
 
     def _do(
-        self, cut: Window, case: Case, recipe: str, program: str, share: float, memory: str, ratio: float, watch: bool, batches: int,
+        self,
+        cut: Window,
+        case: Case,
+        recipe: str,
+        program: str,
+        share: float,
+        memory: str,
+        ratio: float,
+        watch: bool,
+        batches: int,
         work: tuple[Any, ...],
-    ) -> Streamed:  # fmt: skip
+    ) -> Streamed:
         size = max(2, round(share * cut.sources.size))
         wanted = {"SSSP": ist.SSSP, "BFS": ist.BFS}.get(program)
         asked: Any = ist.WeaklyConnectedComponents() if wanted is None else wanted(source=self.source(case))
@@ -207,7 +238,9 @@ class Streams:
 
 
 def free() -> None:
-    """Give memory back: streams are cycles, and glibc keeps what their threads freed, gigabytes after some dozens of them."""
+    """Give memory back: streams are cycles, and glibc keeps what their threads freed, gigabytes after some dozens of
+    them.
+    """
     gc.collect()
     give_memory_back()
 
@@ -257,8 +290,14 @@ def watched(live: Any) -> Iterator[Watch]:
     seen, step, read = Watch(live), Loop.step, FarReads.read
 
     def spy(self: Loop, record: Any) -> bool:
-        cache, side, rows = self.desk.cache, self.desk.sides[0].name, self.frontier.rows(0, self.frontier.vertices).copy()
-        seen.note(side, rows, cache.marks_of(side, self.frontier.vertices)[rows] if isinstance(cache, HotSubgraph) else None)
+        cache, side, rows = (
+            self.desk.cache,
+            self.desk.sides[0].name,
+            self.frontier.rows(0, self.frontier.vertices).copy(),
+        )
+        seen.note(
+            side, rows, cache.marks_of(side, self.frontier.vertices)[rows] if isinstance(cache, HotSubgraph) else None
+        )
         return step(self, record)
 
     def reading(self: FarReads, side: str, rows: Array, weights: bool) -> None:

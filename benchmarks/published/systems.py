@@ -1,7 +1,8 @@
-"""Comparisons of systems: HyTGraph's small graphs, Scaph's Table 3 and Figures 4 and 14 (a), Grus's Table 6 and Figures 8 and 13.
+"""Comparisons of systems: HyTGraph's small graphs, Scaph's Table 3 and Figures 4 and 14 (a), Grus's Table 6 and Figures
+8 and 13.
 
-Only systems that a recipe stands for are compared. Graphie is LBASE of Scaph's evaluation. A card with fewer multiprocessors has kernels
-that are slower in proportion; its link and memory are the same.
+Only systems that a recipe stands for are compared. Graphie is LBASE of Scaph's evaluation. A card with fewer
+multiprocessors has kernels that are slower in proportion; its link and memory are the same.
 """
 
 from __future__ import annotations
@@ -28,7 +29,8 @@ TABLE_3 = {  # seconds of Graphie and Scaph on TW, FR, SK, UK, AV, FB
     "NNDR": ((5.38, 7.32, 28.19, 49.81, 234.04, 457.13), (1.77, 2.08, 2.99, 5.13, 20.19, 33.55)),
     "GCS": ((24.08, 38.84, 50.34, 93.29, 454.41, 834.59), (3.33, 4.08, 10.46, 16.13, 39.52, 54.94)),
 }
-TABLE_6 = {"BFS": (4.7, 3.1), "SSSP": (5.0, 3.3), "WCC": (2.8, 1.4)}  # Grus over Graphie on Twitter, 30 and 8 multiprocessors
+# Grus over Graphie on Twitter, 30 and 8 multiprocessors.
+TABLE_6 = {"BFS": (4.7, 3.1), "SSSP": (5.0, 3.3), "WCC": (2.8, 1.4)}
 TWITTER_ARCS, TWITTER_GB, LIMIT_GB = 1.4e9, 5.6, 6.0  # targets; as much again for weights
 OF_RTX, OF_P100 = 68, 56  # multiprocessors
 FIGURE_13 = (4, 8, 16, 32, 68)  # multiprocessors of Grus's figure 13
@@ -49,12 +51,20 @@ def hytgraph_small(lab: Lab) -> Section:
         base = {a: lab.run(case, a, "hytgraph", NEAR[a], card, ("cache",)).seconds for a in ALGORITHMS}
         for system, published in SMALL.items():
             near = system in hytgraph.WHOLE_CARD
-            policy, without = (RESIDENT, OUR_OWN) if system == "subway" else (system, ("cache",) if system == "hytgraph" else ())
-            found = [lab.run(case, a, policy, ENOUGH if near else NEAR[a], card, without).seconds / base[a] for a in ALGORITHMS]
+            policy, without = (
+                (RESIDENT, OUR_OWN) if system == "subway" else (system, ("cache",) if system == "hytgraph" else ())
+            )
+            found = [
+                lab.run(case, a, policy, ENOUGH if near else NEAR[a], card, without).seconds / base[a]
+                for a in ALGORITHMS
+            ]
             rows.append([system, "near" if near else "far", case.name, *map(times, found)])
-            rows.append([system, "", f"{graph}, paper", *(times(published[a][k] / SMALL["hytgraph"][a][k]) for a in ALGORITHMS)])
+            rows.append(
+                [system, "", f"{graph}, paper", *(times(published[a][k] / SMALL["hytgraph"][a][k]) for a in ALGORITHMS)]
+            )
     text = [
-        "Seconds over those of `hytgraph` without its cache, as the paper runs it here. Subway copies all edges at the start, and then "
+        "Seconds over those of `hytgraph` without its cache, as the paper runs it here. Subway copies all edges at "
+        "the start, and then "
         "follows every active vertex."
     ]
     return Section("HyTGraph, Table IV: graphs that fit, card scaled", rows, text)
@@ -62,17 +72,29 @@ def hytgraph_small(lab: Lab) -> Section:
 
 def scaph_table_3(lab: Lab) -> Section:
     """Scaph over Graphie."""
-    rows = [["algorithm", "graph", "Graphie ÷ Scaph", "iterations, Graphie", "Scaph", "bytes ÷ edges, Graphie", "Scaph"]]
+    rows = [
+        ["algorithm", "graph", "Graphie ÷ Scaph", "iterations, Graphie", "Scaph", "bytes ÷ edges, Graphie", "Scaph"]
+    ]
     for algorithm, (graphie, own) in TABLE_3.items():
         for case in scaph.graphs(lab):
             how = (scaph.NEAR, lab.scaled(scaph.CARD, case.graph.arcs))
             one, other = lab.run(case, algorithm, scaph.GRAPHIE, *how), lab.run(case, algorithm, "scaph", *how)
             counts = [str(run.facts["iterations"]) for run in (one, other)]
-            rows.append([algorithm, case.name, times(one.seconds / other.seconds), *counts, times(one.ratio), times(other.ratio)])
+            rows.append(
+                [
+                    algorithm,
+                    case.name,
+                    times(one.seconds / other.seconds),
+                    *counts,
+                    times(one.ratio),
+                    times(other.ratio),
+                ]
+            )
         theirs = mean(x / y for x, y in zip(graphie, own, strict=True))
         rows.append([algorithm, "paper, mean of its cells", times(theirs), "", "", "", ""])
     text = [
-        "Paper, for SSSP on SK: 75 iterations and 374.4 GB under Graphie, 16 and 19.6 GB under Scaph. Its mean speed-up in the "
+        "Paper, for SSSP on SK: 75 iterations and 374.4 GB under Graphie, 16 and 19.6 GB under Scaph. Its mean "
+        "speed-up in the "
         "text, an arithmetic one: 8.93."
     ]
     return Section("Scaph, Table 3: Scaph over Graphie, modelled P100 scaled", rows, text)
@@ -100,10 +122,15 @@ def grus_table_6(lab: Lab) -> Section:
         share = LIMIT_GB / (TWITTER_GB * (2 if algorithm == "SSSP" else 1))
         cards = [lab.scaled("rtx2080ti", case.graph.arcs, TWITTER_ARCS, count / OF_RTX) for count in (OF_RTX, 30, 8)]
         other = lab.run(case, algorithm, scaph.GRAPHIE, f"{100 * share:.3g}%", cards[0]).seconds
-        gains = [other / lab.run(case, algorithm, "grus", f"{100 * share / grus.PAGES:.3g}%", card).seconds for card in cards[1:]]
+        gains = [
+            other / lab.run(case, algorithm, "grus", f"{100 * share / grus.PAGES:.3g}%", card).seconds
+            for card in cards[1:]
+        ]
         rows.append([algorithm, f"ours, {case.name}", *map(times, gains)])
         rows.append([algorithm, "paper, Twitter", *map(times, published)])
-    text = ["Speed-up over Graphie, which has all multiprocessors of our card; the paper takes its seconds from a Titan Z."]
+    text = [
+        "Speed-up over Graphie, which has all multiprocessors of our card; the paper takes its seconds from a Titan Z."
+    ]
     return Section("Grus, Table 6: Grus over Graphie, 6 GB near, card scaled", rows, text)
 
 
@@ -115,10 +142,15 @@ def grus_figure_8(lab: Lab) -> Section:
         gains = []
         for algorithm in ("BFS", "WCC", "SSSP"):
             how = (grus.near(grus.TABLE_1[graph, algorithm][0]), grus.card(lab, graph))
-            gains.append(lab.run(case, algorithm, "subway", *how).seconds / lab.run(case, algorithm, "grus", *how).seconds)
+            gains.append(
+                lab.run(case, algorithm, "subway", *how).seconds / lab.run(case, algorithm, "grus", *how).seconds
+            )
         rows.append([case.name, f"ours, for {graph}", *map(times, gains), times(mean(gains))])
     rows.append(["four graphs", "paper", "", "", "", "1.50"])
-    text = ["Paper: up to 2.6 on Twitter and for SSSP on SK-2005, similar or better elsewhere, except for components on Friendster."]
+    text = [
+        "Paper: up to 2.6 on Twitter and for SSSP on SK-2005, similar or better elsewhere, except for components on "
+        "Friendster."
+    ]
     return Section("Grus, Figure 8: speed-up over Subway, card scaled", rows, text)
 
 
@@ -137,6 +169,10 @@ def grus_figure_13(lab: Lab) -> Section:
 
 
 EXPERIMENTS = {
-    "hytgraph-small": hytgraph_small, "scaph-table3": scaph_table_3, "scaph-fig14a": scaph_figure_14a, "grus-table6": grus_table_6,
-    "grus-fig8": grus_figure_8, "grus-fig13": grus_figure_13,
-}  # fmt: skip
+    "hytgraph-small": hytgraph_small,
+    "scaph-table3": scaph_table_3,
+    "scaph-fig14a": scaph_figure_14a,
+    "grus-table6": grus_table_6,
+    "grus-fig8": grus_figure_8,
+    "grus-fig13": grus_figure_13,
+}

@@ -1,7 +1,8 @@
 """How Sphinx makes the site: `make docs` builds it into site/.
 
-The source is the repository as it is: README.md is the front page, and links between Markdown files lead to the same pages on the site and
-in the repository. The reference is written to docs/reference/ first (docs/builder/reference.py and shell.py); it is not in the repository.
+The source is the repository as it is: README.md is the front page, and links between Markdown files lead to the same
+pages on the site and in the repository. The reference is written to docs/reference/ first (docs/builder/reference.py
+and shell.py); it is not in the repository.
 """
 
 from __future__ import annotations
@@ -22,7 +23,14 @@ project, author, version = "Isthmus", "the Isthmus authors", isthmus.__version__
 project_copyright = "the Isthmus authors, Apache-2.0"
 extensions = ["myst_parser"]
 root_doc = "README"
-include_patterns = ["README.md", "CONTRIBUTING.md", "CHANGELOG.md", "docs/*.md", "docs/guide/*.md", "docs/reference/*.md"]
+include_patterns = [
+    "README.md",
+    "CONTRIBUTING.md",
+    "CHANGELOG.md",
+    "docs/*.md",
+    "docs/guide/*.md",
+    "docs/reference/*.md",
+]
 exclude_patterns = [".*", "site", "src", "tests", "benchmarks", "examples"]
 myst_enable_extensions = ["fieldlist"]
 myst_heading_anchors = 4

@@ -1,6 +1,8 @@
-"""Look for dead links in the built site, and for anything that a page would load from elsewhere: `python docs/builder/links.py site`.
+"""Look for dead links in the built site, and for anything that a page would load from elsewhere: `python
+docs/builder/links.py site`.
 
-Sphinx checks the links that authors write. This checks what came out: navigation, index, search page, and the files that pages load.
+Sphinx checks the links that authors write. This checks what came out: navigation, index, search page, and the files
+that pages load.
 """
 
 from __future__ import annotations
@@ -42,7 +44,9 @@ def problems(site: Path) -> list[str]:
         found += [f"{name}: loads {address} from elsewhere" for address in page.loaded if is_elsewhere(address)]
         found += [f"{name}: {link} {why}" for link in [*page.links, *page.loaded] if (why := dead(link, path, pages))]
     for sheet in sorted(site.rglob("*.css")):
-        found += [f"{sheet.relative_to(site)}: loads from elsewhere"] * ("url(http" in sheet.read_text() or "url(//" in sheet.read_text())
+        found += [f"{sheet.relative_to(site)}: loads from elsewhere"] * (
+            "url(http" in sheet.read_text() or "url(//" in sheet.read_text()
+        )
     return found
 
 

@@ -1,7 +1,7 @@
 """The Python reference as Markdown: signatures, words and fields of every public name, from the source.
 
-Docstrings are Markdown, so they are put into MyST's directives of the Python domain as they are. Options of an algorithm come from its
-declaration, which help on the shell uses too. `pages.py` says what is on which page.
+Docstrings are Markdown, so they are put into MyST's directives of the Python domain as they are. Options of an
+algorithm come from its declaration, which help on the shell uses too. `pages.py` says what is on which page.
 """
 
 from __future__ import annotations
@@ -20,7 +20,8 @@ from isthmus.programs.algorithm import Algorithm
 from isthmus.programs.catalogue import ALGORITHMS as CATALOGUE
 
 DATA = {  # public names that have no docstring
-    "Vertex": "The type of an algorithm's parameter that is a vertex: the shell turns its argument into one of the graph's ids.",
+    "Vertex": "The type of an algorithm's parameter that is a vertex: the shell turns its argument into one of the "
+    "graph's ids."
 }
 OPTIONS = {  # what **options stands for, by its type
     "RunOptions": "`options` are [those of every run](runs.md#options-of-every-run).",
@@ -51,7 +52,9 @@ def section_text(section: Section) -> str:
 
 def public_names() -> set[str]:
     """The names that `import isthmus` offers, without those of plugins."""
-    return {name for name in isthmus.__all__ if name in CATALOGUE.declared or name not in CATALOGUE} - {"__version__"} | set(live())
+    return {name for name in isthmus.__all__ if name in CATALOGUE.declared or name not in CATALOGUE} - {
+        "__version__"
+    } | set(live())
 
 
 def live() -> dict[str, Algorithm]:
@@ -91,7 +94,12 @@ def entry(name: str, value: Any, module: str = "isthmus") -> str:
 
 def with_options(function: Any) -> str:
     """A docstring, and what its `**options` are."""
-    return "\n\n".join([words(function), *(text for kind, text in OPTIONS.items() if f"Unpack[{kind}]" in annotation_of_options(function))])
+    return "\n\n".join(
+        [
+            words(function),
+            *(text for kind, text in OPTIONS.items() if f"Unpack[{kind}]" in annotation_of_options(function)),
+        ]
+    )
 
 
 def annotation_of_options(function: Any) -> str:
@@ -115,13 +123,19 @@ def class_entry(where: str, cls: type) -> str:
     parts = [words(cls)]
     if issubclass(cls, isthmus.IsthmusError):
         parts.append(f"Exit code on the shell: {cls.exit_code}.")
-    parts += [directive("attribute", f"{field}\n:type: {kind}", comment, 3) for field, (kind, comment) in fields(cls).items()]
+    parts += [
+        directive("attribute", f"{field}\n:type: {kind}", comment, 3) for field, (kind, comment) in fields(cls).items()
+    ]
     parts += [member_entry(member, value) for member, value in members(cls)]
     return directive("exception" if issubclass(cls, Exception) else "class", head, "\n\n".join(parts), 5)
 
 
 def fields(cls: type) -> dict[str, tuple[str, str]]:
-    return {name: told for name, told in fields_of(cls).items() if not name.startswith("_") and name not in INTERNAL.get(cls.__name__, ())}
+    return {
+        name: told
+        for name, told in fields_of(cls).items()
+        if not name.startswith("_") and name not in INTERNAL.get(cls.__name__, ())
+    }
 
 
 def members(cls: type) -> Iterator[tuple[str, Any]]:
@@ -149,7 +163,10 @@ def member_entry(name: str, value: Any) -> str:
 
 def option_list(cls: type) -> str:
     """The fields of a class that holds options, as a list."""
-    rows = [f"| `{name}` | `{kind}` | {comment} |".replace("str | ", "str \\| ") for name, (kind, comment) in fields(cls).items()]
+    rows = [
+        f"| `{name}` | `{kind}` | {comment} |".replace("str | ", "str \\| ")
+        for name, (kind, comment) in fields(cls).items()
+    ]
     return "\n".join(["| option | type | |", "|---|---|---|", *(escaped(row) for row in rows)])
 
 

@@ -1,4 +1,6 @@
-"""The reference of the shell: every command with its usage, arguments and options, from the declarations that `--help` prints."""
+"""The reference of the shell: every command with its usage, arguments and options, from the declarations that `--help`
+prints.
+"""
 
 from __future__ import annotations
 
@@ -9,11 +11,13 @@ from isthmus.cli.listing import LISTS
 
 HEAD = """# Shell commands
 
-`isthmus COMMAND --help` prints what this page shows. [Everyday jobs](../jobs.md#the-shell) describes output, colours and completion;
+`isthmus COMMAND --help` prints what this page shows. [Everyday jobs](../jobs.md#the-shell) describes output, colours
+and completion;
 [README](../../README.md#from-the-shell) lists the exit codes.
 
 """
-ONE_OF_MANY = "bfs"  # stands for all algorithms in groups that have a command for each: their other options are the same
+# Stands for all algorithms in groups that have a command for each: their other options are the same.
+ONE_OF_MANY = "bfs"
 BAR = "\\|"  # in a table
 EVERYWHERE = ("help", "quiet", "verbose")  # options of every command
 
@@ -34,7 +38,10 @@ def sections(command: Any, parent: Any, name: str) -> Iterator[str]:
     yield section(command, context, name)
     if ONE_OF_MANY in subcommands:
         names = ", ".join(f"[`{each}`](../algorithms.md#{each})" for each in subcommands)
-        yield f"`ALGORITHM` is one of {names}. Its own options come first; they are those of [the function](algorithms.md). For `bfs`:\n\n"
+        yield (
+            f"`ALGORITHM` is one of {names}. Its own options come first; they are those of [the "
+            f"function](algorithms.md). For `bfs`:\n\n"
+        )
         subcommands = [ONE_OF_MANY]
     for each in subcommands:
         below = command.get_command(context, each)

@@ -1,4 +1,6 @@
-"""A signature in one line, as the reference shows it: types as they stand in the source, and defaults that say something."""
+"""A signature in one line, as the reference shows it: types as they stand in the source, and defaults that say
+something.
+"""
 
 from __future__ import annotations
 

@@ -18,9 +18,10 @@ def fields_of(cls: type) -> dict[str, tuple[str, str]]:
     """(type, comment) of the fields that have a comment, by name: those of `cls` itself, in order."""
     source = textwrap.dedent(inspect.getsource(cls))
     comments = {
-        token.start[0]: token.string.lstrip("# ") for token in tokenize.generate_tokens(io.StringIO(source).readline)
+        token.start[0]: token.string.lstrip("# ")
+        for token in tokenize.generate_tokens(io.StringIO(source).readline)
         if token.type == tokenize.COMMENT
-    }  # fmt: skip
+    }
     (body,) = ast.parse(source).body
     assert isinstance(body, ast.ClassDef)
     found = {}

@@ -28,12 +28,21 @@ class PathSource(EdgeSource):
             try:
                 stops = np.array([int(word) for word in line.split(self._arrow)], np.uint64)
             except ValueError:
-                raise GraphFormatError(f"{self._path}:{number}: expected numbers with {self._arrow!r} between, got {line!r}") from None
+                raise GraphFormatError(
+                    f"{self._path}:{number}: expected numbers with {self._arrow!r} between, got {line!r}"
+                ) from None
             ends = np.roll(stops, -1)
             yield EdgeBlock(stops, ends) if self._closed else EdgeBlock(stops[:-1], ends[:-1])
 
 
 TINY = Format(
-    "tiny", open_path, endings=(".paths",), words="paths as text", uses=(),
-    options=(Option("arrow", "what stands between two vertices", ">"), Option("closed", "paths lead back to where they began", False)),
-)  # fmt: skip
+    "tiny",
+    open_path,
+    endings=(".paths",),
+    words="paths as text",
+    uses=(),
+    options=(
+        Option("arrow", "what stands between two vertices", ">"),
+        Option("closed", "paths lead back to where they began", False),
+    ),
+)

@@ -7,5 +7,10 @@ from isthmus.policies.policy import Fixed
 from isthmus.policies.recipe import Recipe
 
 PAIRS = Recipe(
-    "pairs", Fixed("pairs", code_of("two_at_once")), "partitions", words="whole partitions, two at a time", colour="two_at_once", dash="--"
+    "pairs",
+    Fixed("pairs", code_of("two_at_once")),
+    "partitions",
+    words="whole partitions, two at a time",
+    colour="two_at_once",
+    dash="--",
 )

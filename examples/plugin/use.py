@@ -1,6 +1,6 @@
 """Install this package into a temporary folder and use what it adds, from Python and from the shell.
 
-    python examples/plugin/use.py
+python examples/plugin/use.py
 """
 
 from __future__ import annotations
@@ -36,10 +36,16 @@ def main() -> None:
         work.mkdir()
         install(site)
         print("installed:", ", ".join(sorted(path.stem for path in site.glob("tiny_*.py"))))
-        environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(site), os.environ.get("PYTHONPATH", "")]), "COLUMNS": "200"}
+        environment = {
+            **os.environ,
+            "PYTHONPATH": os.pathsep.join([str(site), os.environ.get("PYTHONPATH", "")]),
+            "COLUMNS": "200",
+        }
 
         def call(*words: str) -> str:
-            return subprocess.run([sys.executable, *words], cwd=work, env=environment, check=True, stdout=subprocess.PIPE, text=True).stdout
+            return subprocess.run(
+                [sys.executable, *words], cwd=work, env=environment, check=True, stdout=subprocess.PIPE, text=True
+            ).stdout
 
         def shell(*words: str) -> str:
             return call("-m", "isthmus.cli.main", *words)
@@ -47,20 +53,42 @@ def main() -> None:
         (work / "walks.paths").write_text("1 > 2 > 3\n7 > 3\n")
         shell("generate", "rmat", "-o", "rmat.isthmus", "--scale", "12", "--weights", "0.0:1.0")
         print(call("-c", IN_PYTHON), end="")
-        ingested = json.loads(shell("ingest", "walks.paths", "-o", "walks.isthmus", "--format-option", "closed=true", "--json"))
+        ingested = json.loads(
+            shell("ingest", "walks.paths", "-o", "walks.isthmus", "--format-option", "closed=true", "--json")
+        )
         print("ingested by the shell:", ingested["edges"], "edges")
         (work / "walks.txt").write_text("1-2-3\n")
         named = json.loads(
-            shell("ingest", "walks.txt", "-o", "named.isthmus", "--format", "tiny", "--format-option", "arrow=-", "--json")
+            shell(
+                "ingest", "walks.txt", "-o", "named.isthmus", "--format", "tiny", "--format-option", "arrow=-", "--json"
+            )
         )
         print("ingested by name:", named["edges"], "edges")
         compared = json.loads(
-            shell("compare", "bfs", "rmat.isthmus", "--source", "0", "--policies", "emogi,pairs", "--memory", "30%", "--rounds=1", "--json")
+            shell(
+                "compare",
+                "bfs",
+                "rmat.isthmus",
+                "--source",
+                "0",
+                "--policies",
+                "emogi,pairs",
+                "--memory",
+                "30%",
+                "--rounds=1",
+                "--json",
+            )
         )
         print("compared:", ", ".join(f"{run['recipe']} by {', '.join(run['engines'])}" for run in compared["runs"]))
-        planned = json.loads(shell("plan", "bfs", "rmat.isthmus", "--source", "0", "--policy", "pairs", "--memory", "30%", "--json"))
+        planned = json.loads(
+            shell("plan", "bfs", "rmat.isthmus", "--source", "0", "--policy", "pairs", "--memory", "30%", "--json")
+        )
         print("planned:", ", ".join(planned["pass"]))
-        ran = json.loads(shell("run", "reliability", "rmat.isthmus", "--source", "0", "--least", "0.5", "--policy", "pairs", "--json"))
+        ran = json.loads(
+            shell(
+                "run", "reliability", "rmat.isthmus", "--source", "0", "--least", "0.5", "--policy", "pairs", "--json"
+            )
+        )
         print("run by the shell:", ran["result"])
         print("help lists reliability:", "reliability" in shell("run", "--help"))
         print("help lists pairs:", "pairs (from isthmus-tiny)" in shell("run", "bfs", "--help"))

@@ -119,7 +119,9 @@ def __getattr__(name: str) -> Any:
 
 
 def _is_module(name: str) -> bool:
-    """Whether `name` is a module of the package. Python asks for these too; a search for algorithms would then import in a circle."""
+    """Whether `name` is a module of the package. Python asks for these too; a search for algorithms would then import
+    in a circle.
+    """
     return importlib.util.find_spec(f"{__name__}.{name}") is not None
 
 

@@ -64,7 +64,11 @@ def flag(name: str, value: Any) -> bool:
 
 def path_of(name: str, value: Any) -> Path:
     if not isinstance(value, str | os.PathLike) or isinstance(os.fspath(value), bytes) or not os.fspath(value):
-        shown = repr(value) if isinstance(value, str | bytes | int | float | None) else f"an object of type {type(value).__name__}"
+        shown = (
+            repr(value)
+            if isinstance(value, str | bytes | int | float | None)
+            else f"an object of type {type(value).__name__}"
+        )
         raise OptionError(f"{name}: expected a path, got {shown}")
     return Path(value)
 

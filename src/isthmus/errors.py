@@ -71,4 +71,6 @@ class NoPathError(IsthmusError):
 
 
 class IsthmusWarning(UserWarning):
-    """Something about an answer that the user should know, such as that every edge counts as 1 because the graph has no weights."""
+    """Something about an answer that the user should know, such as that every edge counts as 1 because the graph has no
+    weights.
+    """

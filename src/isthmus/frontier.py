@@ -1,13 +1,13 @@
 """Active vertices: a byte map, and a queue for each thread while there are few.
 
-Kernels mark a vertex in the byte map of the next iteration, atomically. The thread that marks it first puts it in its own
-queue. While the queues hold every marked vertex, the frontier is sparse and inactive vertices cost nothing: road networks
-need thousands of iterations. When a queue overflows, only the byte map is used.
+Kernels mark a vertex in the byte map of the next iteration, atomically. The thread that marks it first puts it in its
+own queue. While the queues hold every marked vertex, the frontier is sparse and inactive vertices cost nothing: road
+networks need thousands of iterations. When a queue overflows, only the byte map is used.
 
-This is not Grus's bitmap-directed frontier, which writes bytes without atomics and then makes its queue by a scan of the whole map.
-On a processor an atomic mark costs little more than a write, and a scan in every iteration would be most of the time on road networks. A
-modelled device is charged for Grus's: plain writes, which are part of an edge's update, and a scan of a byte per vertex in
-every iteration, for all recipes alike (`runtime/modelled.py`).
+This is not Grus's bitmap-directed frontier, which writes bytes without atomics and then makes its queue by a scan of
+the whole map. On a processor an atomic mark costs little more than a write, and a scan in every iteration would be most
+of the time on road networks. A modelled device is charged for Grus's: plain writes, which are part of an edge's update,
+and a scan of a byte per vertex in every iteration, for all recipes alike (`runtime/modelled.py`).
 """
 
 from __future__ import annotations
@@ -63,7 +63,8 @@ class Frontier:
 
     def __init__(self, vertices: int, threads: int, repeats: bool = False) -> None:
         self.vertices = vertices
-        self.repeats = repeats  # whether there is a list depends on the number of active vertices alone, not on who marked them
+        # Whether there is a list depends on the number of active vertices alone, not on who marked them.
+        self.repeats = repeats
         whole = -(-vertices // 8) * 8  # kernels also read the marks as 64-bit words
         self.marks = np.zeros(whole, np.uint8)
         self.next_marks = np.zeros(whole, np.uint8)
@@ -109,7 +110,9 @@ class Frontier:
 
     def defer(self, values: Array, bound: Any, sign: int, team: Any) -> None:
         """Defer active vertices with sign * value > bound to the next iteration. Dense frontiers only."""
-        kept = team.split(lambda a, b: vertices.defer_range(a, b, self.marks, self.next_marks, values, bound, sign), self.vertices)
+        kept = team.split(
+            lambda a, b: vertices.defer_range(a, b, self.marks, self.next_marks, values, bound, sign), self.vertices
+        )
         self.count = int(sum(kept))
         self.used[0] = self.queues.shape[1] + 1  # no queue holds them
 
@@ -127,7 +130,9 @@ class Frontier:
         out.view(np.uint8)[: packed.size] = packed
 
     def without(self, held: Array, scratch: Array, team: Any) -> Frontier:
-        """A frontier of the active vertices that are not held, with the same next iteration. `scratch`: as large as the marks."""
+        """A frontier of the active vertices that are not held, with the same next iteration. `scratch`: as large as the
+        marks.
+        """
         others = copy.copy(self)
         others.all_active = False
         if self.list is not None:
@@ -181,25 +186,54 @@ class Frontier:
         return out[: rows.list_marked(self.marks, self.all_active, first, last, out)]
 
     def activity(
-        self, partitions: Partitions, lists: Lists, width: int, weight_width: int, block: int, team: Any, shares: bool = True
+        self,
+        partitions: Partitions,
+        lists: Lists,
+        width: int,
+        weight_width: int,
+        block: int,
+        team: Any,
+        shares: bool = True,
     ) -> Activity:
-        """The activity of each partition, by one pass over the active vertices. `shares`: a block of several lists counts once."""
+        """The activity of each partition, by one pass over the active vertices. `shares`: a block of several lists
+        counts once.
+        """
         count = len(partitions)
         vertices, edges, blocks = (np.zeros(count, np.int64) for _ in range(3))
         found = Activity(vertices, edges, blocks, partitions.arcs, whole_slots=partitions.slots)
         if self.list is not None:
             rows.activity_of_rows(
-                self.list, *lists.arrays, partitions.cuts, width, weight_width, block, shares,
-                found.vertices, found.edges, found.blocks,
-            )  # fmt: skip
+                self.list,
+                *lists.arrays,
+                partitions.cuts,
+                width,
+                weight_width,
+                block,
+                shares,
+                found.vertices,
+                found.edges,
+                found.blocks,
+            )
             return found
 
         def one(p: int) -> None:
             rows.activity_of_range(
-                p, partitions.first[p], partitions.last[p], self.marks, self.all_active, *lists.arrays,
-                partitions.cuts[p], partitions.cuts[p + 1], width, weight_width, block, shares,
-                found.vertices, found.edges, found.blocks,
-            )  # fmt: skip
+                p,
+                partitions.first[p],
+                partitions.last[p],
+                self.marks,
+                self.all_active,
+                *lists.arrays,
+                partitions.cuts[p],
+                partitions.cuts[p + 1],
+                width,
+                weight_width,
+                block,
+                shares,
+                found.vertices,
+                found.edges,
+                found.blocks,
+            )
 
         team.each(one, count)
         return found
@@ -213,7 +247,9 @@ class Frontier:
         if self.list is not None:
             vertices.take_rows(self.list, values, residual, deltas)
             return
-        team.split(lambda a, b: vertices.take_range(a, b, self.marks, self.all_active, values, residual, deltas), self.vertices)
+        team.split(
+            lambda a, b: vertices.take_range(a, b, self.marks, self.all_active, values, residual, deltas), self.vertices
+        )
 
     def edges(self, lists: Lists, team: Any) -> int:
         """How many edges the active vertices have."""

@@ -1,7 +1,7 @@
 """Sizes in bytes, and the ledger of a memory budget.
 
-A budget limits the bytes that an ingest or a run holds at once. Code that needs much memory asks the ledger first, and uses the
-disk when the ledger refuses.
+A budget limits the bytes that an ingest or a run holds at once. Code that needs much memory asks the ledger first, and
+uses the disk when the ledger refuses.
 """
 
 from __future__ import annotations
@@ -34,7 +34,10 @@ def parse_size(size: str | int) -> int:
     count = Decimal(match[1]) * UNITS.get(match[2].lower(), 0) if match else Decimal(0)
     if not match or match[2].lower() not in UNITS or isinstance(size, bool) or 0 < count < 1:
         share = f"; write {float(100 * count):g}% for that share of the edges" if 0 < count < 1 else ""
-        raise OptionError(f"memory: expected a size such as 512MB, 2GB or 1.5GiB, or for a run a share such as 10%, got {size!r}{share}")
+        raise OptionError(
+            f"memory: expected a size such as 512MB, 2GB or 1.5GiB, or for a run a share such as 10%, got "
+            f"{size!r}{share}"
+        )
     return int(count)
 
 
@@ -134,7 +137,8 @@ class Budget:
             least = self.taken + size
             raise BudgetError(
                 f"{what} needs {format_size(size)} beside {format_size(self.taken)} already in use, "
-                f"but the budget is {format_size(self.limit)}; give {option('memory', f'{least // 10**6 + 1}MB')} or more"
+                f"but the budget is {format_size(self.limit)}; give "
+                f"{option('memory', f'{least // 10**6 + 1}MB')} or more"
             )
         try:
             yield

@@ -1,7 +1,7 @@
 """How messages reach the user: options are named as the caller writes them, and notes about an answer are warnings.
 
-From Python an option is `header=True` and a note is an `IsthmusWarning`. On the command line the same option is `--header`, and
-the commands print the notes themselves.
+From Python an option is `header=True` and a note is an `IsthmusWarning`. On the command line the same option is
+`--header`, and the commands print the notes themselves.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """Discovery of parts (algorithms, formats, engines, recipes): files of a folder, and entry points of other packages.
 
-A part is declared in the file that holds it, by `NAME = Kind("name", ...)`, by `class Name(Kind)` with a `name`, or by a function
-decorated with `@kind`, whose help text is the first line of its docstring. Literals in a declaration (its help text, its file
-endings, its colour) are read from the text of the file, so that help and lists import nothing. A file is imported when its part
-is used.
+A part is declared in the file that holds it, by `NAME = Kind("name", ...)`, by `class Name(Kind)` with a `name`, or by
+a function decorated with `@kind`, whose help text is the first paragraph of its docstring. Literals in a declaration
+(its help text, its file endings, its colour) are read from the text of the file, so that help and lists import nothing.
+A file is imported when its part is used.
 
 Another package adds parts by entry points. They are looked up only for a name that is not built in, or for a complete
 list. A built-in part always wins: an installed package cannot change what a built-in name means.
@@ -86,25 +86,40 @@ def source_of(loader: Any, name: str) -> str | None:
 
 def declared_by(statement: ast.stmt, module: str, kind: str) -> Iterator[Declared]:
     """The declaration in a statement of a module, if it is one."""
-    if isinstance(statement, ast.ClassDef) and any(isinstance(base, ast.Name) and base.id == kind for base in statement.bases):
-        plain = [each for each in statement.body if isinstance(each, ast.Assign) and isinstance(each.targets[0], ast.Name)]
+    if isinstance(statement, ast.ClassDef) and any(
+        isinstance(base, ast.Name) and base.id == kind for base in statement.bases
+    ):
+        plain = [
+            each for each in statement.body if isinstance(each, ast.Assign) and isinstance(each.targets[0], ast.Name)
+        ]
         facts = literals({each.targets[0].id: each.value for each in plain if isinstance(each.targets[0], ast.Name)})
         attribute = statement.name
     elif (
-        isinstance(statement, ast.Assign) and isinstance(statement.targets[0], ast.Name) and isinstance(call := statement.value, ast.Call)
-        and isinstance(call.func, ast.Name) and call.func.id == kind and call.args
-    ):  # fmt: skip
+        isinstance(statement, ast.Assign)
+        and isinstance(statement.targets[0], ast.Name)
+        and isinstance(call := statement.value, ast.Call)
+        and isinstance(call.func, ast.Name)
+        and call.func.id == kind
+        and call.args
+    ):
         facts = literals({"name": call.args[0], **{word.arg: word.value for word in call.keywords if word.arg}})
         attribute = statement.targets[0].id
     elif isinstance(statement, ast.FunctionDef) and (decorator := decorated_by(statement, kind)) is not None:
-        words = (ast.get_docstring(statement) or "").partition("\n")[0]
-        options = {word.arg: word.value for word in decorator.keywords if word.arg} if isinstance(decorator, ast.Call) else {}
+        words = first_paragraph(ast.get_docstring(statement) or "")
+        options = (
+            {word.arg: word.value for word in decorator.keywords if word.arg} if isinstance(decorator, ast.Call) else {}
+        )
         facts = {**literals(options), "name": statement.name, "words": words}
         attribute = statement.name
     else:
         return
     if "name" in facts:
         yield Declared(facts["name"], module, attribute, facts)
+
+
+def first_paragraph(text: str) -> str:
+    """The first paragraph of a docstring as one line."""
+    return " ".join(text.split("\n\n")[0].split())
 
 
 def decorated_by(function: ast.FunctionDef, kind: str) -> ast.expr | None:
@@ -144,12 +159,17 @@ def described(entry: EntryPoint) -> str:
 class Catalogue(MutableMapping[str, Part], Generic[Part]):
     """Parts of one kind by name: built in, added in this process (`catalogue[name] = part`), or by other packages.
 
-    Iteration and length leave other packages out; `names` has them too. `accepts` says whether an object is such a part, and
-    raises PluginError or returns False if it is not. Declarations come in the order of their `place`.
+    Iteration and length leave other packages out; `names` has them too. `accepts` says whether an object is such a
+    part, and raises PluginError or returns False if it is not. Declarations come in the order of their `place`.
     """
 
     def __init__(
-        self, noun: str, package: str, kind: str, accepts: Callable[[Any], bool] = lambda part: True, place: str = "place"
+        self,
+        noun: str,
+        package: str,
+        kind: str,
+        accepts: Callable[[Any], bool] = lambda part: True,
+        place: str = "place",
     ) -> None:
         self.noun, self.group = noun, f"isthmus.{noun}s"
         self._package, self._kind, self._accepts, self._place = package, kind, accepts, place
@@ -159,7 +179,9 @@ class Catalogue(MutableMapping[str, Part], Generic[Part]):
     @cached_property
     def declared(self) -> dict[str, Declared]:
         """The built-in parts' declarations by name."""
-        found = sorted(declarations(self._package, self._kind), key=lambda each: (each.facts.get(self._place, LAST), each.name))
+        found = sorted(
+            declarations(self._package, self._kind), key=lambda each: (each.facts.get(self._place, LAST), each.name)
+        )
         return {each.name: each for each in found}
 
     def __getitem__(self, name: str) -> Part:
@@ -193,22 +215,33 @@ class Catalogue(MutableMapping[str, Part], Generic[Part]):
         return len(self.declared) + len(self._added)
 
     def __contains__(self, name: object) -> bool:
-        return name in self._parts or name in self.declared or any(entry.name == name for entry in entry_points(self.group))
+        return (
+            name in self._parts
+            or name in self.declared
+            or any(entry.name == name for entry in entry_points(self.group))
+        )
 
     def names(self) -> list[str]:
         """All names: built-in parts first, then those of other packages."""
         return list(dict.fromkeys([*self, *(entry.name for entry in entry_points(self.group))]))
 
     def words(self) -> dict[str, str]:
-        """All names with their help text. Nothing is imported, so a part of another package shows its package's name."""
+        """All names with their help text. Nothing is imported, so a part of another package shows its package's
+        name.
+        """
         ours = {name: each.facts.get("words", "") for name, each in self.declared.items()}
         added = {name: getattr(self._parts[name], "words", "") for name in self._added}
-        theirs = {entry.name: f"from {entry.dist.name}" if entry.dist is not None else "" for entry in entry_points(self.group)}
+        theirs = {
+            entry.name: f"from {entry.dist.name}" if entry.dist is not None else ""
+            for entry in entry_points(self.group)
+        }
         return {**ours, **added, **{name: words for name, words in theirs.items() if name not in ours}}
 
     def unknown(self, name: str) -> str:
         """The end of an error message for an unknown name: the known names, and the one received."""
-        hidden = "".join(f"; {self._hidden(entry)}" for entry in entry_points(self.group) if entry.name in self.declared)
+        hidden = "".join(
+            f"; {self._hidden(entry)}" for entry in entry_points(self.group) if entry.name in self.declared
+        )
         near = difflib.get_close_matches(str(name), self.names(), 1)
         return f"{', '.join(self.names())}, got {name!r}{f' (did you mean {near[0]}?)' if near else ''}{hidden}"
 
@@ -222,7 +255,10 @@ class Catalogue(MutableMapping[str, Part], Generic[Part]):
         if not found:
             raise KeyError(name)
         if len(found) > 1:
-            raise PluginError(f"{self.noun} {name!r} is declared more than once: {'; '.join(map(described, found))}; uninstall all but one")
+            raise PluginError(
+                f"{self.noun} {name!r} is declared more than once: {'; '.join(map(described, found))}; uninstall "
+                f"all but one"
+            )
         self._check_names(found[0])
         try:
             part = found[0].load()
@@ -246,4 +282,7 @@ class Catalogue(MutableMapping[str, Part], Generic[Part]):
                 raise PluginError(self._hidden(other))
 
     def _hidden(self, entry: EntryPoint) -> str:
-        return f"{self.noun} {entry.name!r} of {described(entry)} has the name of a built-in {self.noun}; it needs another name"
+        return (
+            f"{self.noun} {entry.name!r} of {described(entry)} has the name of a built-in {self.noun}; it needs "
+            f"another name"
+        )

@@ -18,7 +18,8 @@ from isthmus.checks import whole
 from isthmus.errors import OptionError
 
 MOST = 1024  # threads; a larger number is a typing error
-Inbox = queue.SimpleQueue[tuple[Callable[[int], None], list[BaseException | None]] | None]  # work of a member, and who has ended
+# Work of a member, and who has ended.
+Inbox = queue.SimpleQueue[tuple[Callable[[int], None], list[BaseException | None]] | None]
 Item = TypeVar("Item")
 Result = TypeVar("Result")
 
@@ -50,10 +51,14 @@ class Pool:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
         self._executor.shutdown(wait=True, cancel_futures=True)
 
-    def map(self, work: Callable[[Item], Result], items: Iterable[Item], ahead: int = 2) -> Generator[Result, None, None]:
+    def map(
+        self, work: Callable[[Item], Result], items: Iterable[Item], ahead: int = 2
+    ) -> Generator[Result, None, None]:
         """Results of `work` in the order of `items`. Items are drawn only as results are consumed.
 
         At most `ahead` results beyond one per thread are under way or waiting. The first error in order is
@@ -84,7 +89,8 @@ def take_first(pending: deque[Future[Result]]) -> Result:
 def uninterrupted(work: Callable[[], None]) -> None:
     """Run `work` to its end, whatever signals arrive; an interrupt is raised afterwards.
 
-    Python raises interrupts in the main thread only. So a call of the main thread runs `work` in another thread, and waits.
+    Python raises interrupts in the main thread only. So a call of the main thread runs `work` in another thread, and
+    waits.
     """
     if threading.current_thread() is not threading.main_thread():
         work()
@@ -138,7 +144,9 @@ class Team:
         try:
             for member in range(1, self.size):
                 inbox: Inbox = queue.SimpleQueue()
-                thread = threading.Thread(target=self._serve, args=(member, inbox), name=f"isthmus-team-{member}", daemon=True)
+                thread = threading.Thread(
+                    target=self._serve, args=(member, inbox), name=f"isthmus-team-{member}", daemon=True
+                )
                 thread.start()
                 self._work.append(inbox)
                 self._threads.append(thread)
@@ -221,8 +229,12 @@ class Team:
 
         self.run(member)
 
-    def share_by_size(self, work: Callable[[int, int, int], None], sizes_so_far: np.ndarray[Any, Any], few: int) -> None:
-        """Run work(member, first, last) on parts of about equal size; member 0 takes all if there are at most `few` items."""
+    def share_by_size(
+        self, work: Callable[[int, int, int], None], sizes_so_far: np.ndarray[Any, Any], few: int
+    ) -> None:
+        """Run work(member, first, last) on parts of about equal size; member 0 takes all if there are at most `few`
+        items.
+        """
         count = sizes_so_far.size
         if count <= few or self.size == 1:
             work(0, 0, count)
@@ -236,7 +248,9 @@ class Team:
         self.share(lambda _, index: work(index), count)
 
     def split(self, work: Callable[[int, int], Result], size: int) -> list[Result]:
-        """Run work(first, last) on even parts of 0:size, one per member; returns the results in order, none if size is 0."""
+        """Run work(first, last) on even parts of 0:size, one per member; returns the results in order, none if size is
+        0.
+        """
         step = -(-size // self.size) or 1
         found: dict[int, Result] = {}
 

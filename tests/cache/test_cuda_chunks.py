@@ -1,4 +1,6 @@
-"""The chunks of a GPU have the places and the lists that those of the processor have, after any iterations and batches."""
+"""The chunks of a GPU have the places and the lists that those of the processor have, after any iterations and
+batches.
+"""
 
 from __future__ import annotations
 
@@ -36,21 +38,27 @@ def assert_same(found: ChunkedLists, expected: ChunkedLists, lists: list[Any]) -
         assert expected.weights is None or found.weights[place].tolist() == expected.weights[place].tolist()  # type: ignore[index]
 
 
-def two(card: LazyCard, space: CardSpace, lists: list[Any], capacity: int, kinds: Any, team: Team, **options: Any) -> list[HotSubgraph]:
+def two(
+    card: LazyCard, space: CardSpace, lists: list[Any], capacity: int, kinds: Any, team: Team, **options: Any
+) -> list[HotSubgraph]:
     """The caches of a GPU and of the processor."""
     entry = sum(np.dtype(each).itemsize for each in kinds if each is not None)
     size = VERTEX_BYTES * len(lists) * len(lists[0]) + capacity * entry
     names = ["out", "in"][: len(lists)]
-    there = HotSubgraph(names, lists, space.near(size, np.uint8), kinds, team, chunked=CudaChunkedLists, uses=CudaUses, **options)
+    there = HotSubgraph(
+        names, lists, space.near(size, np.uint8), kinds, team, chunked=CudaChunkedLists, uses=CudaUses, **options
+    )
     there.board(ListMover(RowSpace(space, N)), lambda lists: lists.arrays)
     return [there, HotSubgraph(names, lists, np.empty(size, np.uint8), kinds, team, **options)]
 
 
 @settings(max_examples=50, deadline=None)
 @given(
-    st.lists(st.sets(st.integers(0, N - 1), min_size=1), min_size=1, max_size=14), st.sampled_from([0, 40, 200, 500]),
-    st.sampled_from([(np.uint32, None), (np.uint32, np.float64), (np.uint64, np.int32)]), st.sampled_from([0.0, 0.2]),
-)  # fmt: skip
+    st.lists(st.sets(st.integers(0, N - 1), min_size=1), min_size=1, max_size=14),
+    st.sampled_from([0, 40, 200, 500]),
+    st.sampled_from([(np.uint32, None), (np.uint32, np.float64), (np.uint64, np.int32)]),
+    st.sampled_from([0.0, 0.2]),
+)
 def test_iterations(rounds: Any, capacity: int, kinds: Any, interval: float) -> None:
     far, card, team = sides.far(DEGREES, *kinds), LazyCard(), Team(1)
     with CardSpace(card) as space:
@@ -66,7 +74,9 @@ def test_iterations(rounds: Any, capacity: int, kinds: Any, interval: float) -> 
 @pytest.mark.parametrize("on_read", [False, True])
 @pytest.mark.parametrize("seed", range(12))
 def test_batches(seed: int, on_read: bool) -> None:
-    """Lists are loaded from far memory when a snapshot advances; some that have changed go, and those around them move."""
+    """Lists are loaded from far memory when a snapshot advances; some that have changed go, and those around them
+    move.
+    """
     draw, card, team = np.random.default_rng(seed), LazyCard(), Team(1)
     lists = [sides.lists_of(draw.permutation(DEGREES), draw.integers(0, 3, N)) for _ in range(2)]
     far = [draw.integers(0, 1 << 30, each.slots).astype(np.uint32) for each in lists]
@@ -83,7 +93,13 @@ def test_batches(seed: int, on_read: bool) -> None:
                     cache.use(name, uses[side])
                     if on_read:
                         rows = np.unique(uses[side])
-                        load(cache, cache.admit(name, rows, lists[side].ends[rows] - lists[side].begins[rows]), lists, far, weights)
+                        load(
+                            cache,
+                            cache.admit(name, rows, lists[side].ends[rows] - lists[side].begins[rows]),
+                            lists,
+                            far,
+                            weights,
+                        )
                 load(cache, cache.replace(lists, changed), lists, far, weights)
                 cache.end_period()
             assert_same(caches[0].chunks, caches[1].chunks, lists)
@@ -99,7 +115,9 @@ def load(cache: HotSubgraph, keys: Any, lists: list[Any], far: list[Any], weight
 
 
 def test_lists_that_have_changed_are_patched(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The test of the processor's, on a GPU: only what has changed is copied, unless the list has moved or is not there."""
+    """The test of the processor's, on a GPU: only what has changed is copied, unless the list has moved or is not
+    there.
+    """
     from tests.stream import test_reads
 
     card = LazyCard()
@@ -121,5 +139,7 @@ def test_far_lists_need_a_stream() -> None:
     team = Team(1)
     chunks = CudaChunkedLists(np.zeros(800, np.uint8), 3, (np.uint32, None), 8, team)
     with pytest.raises(NotImplementedError, match="no kernel reads far lists here"):
-        chunks.load(np.array([0]), 0, (np.zeros(3, np.int64), np.ones(3, np.int64)), np.zeros(9, np.uint32), np.zeros(0))
+        chunks.load(
+            np.array([0]), 0, (np.zeros(3, np.int64), np.ones(3, np.int64)), np.zeros(9, np.uint32), np.zeros(0)
+        )
     team.close()

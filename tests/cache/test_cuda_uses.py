@@ -1,4 +1,6 @@
-"""Uses of lists on a GPU take no more near memory than they need; what they choose is compared in `test_cuda_chunks.py`."""
+"""Uses of lists on a GPU take no more near memory than they need; what they choose is compared in
+`test_cuda_chunks.py`.
+"""
 
 from __future__ import annotations
 

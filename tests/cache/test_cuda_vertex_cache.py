@@ -1,4 +1,6 @@
-"""The vertex cache of a GPU holds what the one of the processor holds, after any iterations, and serves what the store has."""
+"""The vertex cache of a GPU holds what the one of the processor holds, after any iterations, and serves what the store
+has.
+"""
 
 from __future__ import annotations
 
@@ -56,7 +58,9 @@ def check(cache: CudaVertexCache, other: VertexCache, far: Any) -> None:
         if cache._filled.host[u]:
             assert cache._targets[at : at + degree].tolist() == list(range(lists.begins[u], lists.ends[u]))
             if cache._weights is not None:
-                assert cache._weights[at : at + degree].tolist() == [3 * e + 1 for e in range(lists.begins[u], lists.ends[u])]
+                assert cache._weights[at : at + degree].tolist() == [
+                    3 * e + 1 for e in range(lists.begins[u], lists.ends[u])
+                ]
     assert taken.max(initial=0) <= 1
 
 
@@ -84,9 +88,10 @@ def iterate(cache: Any, far: Any, frontier: Any, engine: Any) -> tuple[list[int]
 
 @settings(max_examples=60, deadline=None)
 @given(
-    st.lists(st.tuples(ACTIVE, st.booleans(), st.booleans()), min_size=1, max_size=12), st.integers(0, 500),
+    st.lists(st.tuples(ACTIVE, st.booleans(), st.booleans()), min_size=1, max_size=12),
+    st.integers(0, 500),
     st.sampled_from([(np.uint32, None), (np.uint32, np.int32), (np.uint64, np.float64)]),
-)  # fmt: skip
+)
 def test_it_holds_what_the_processors_cache_holds(iterations: Any, capacity: int, kinds: Any) -> None:
     far, card, team = sides.far(DEGREES, *kinds), LazyCard(), Team(1)
     size = VERTEX_BYTES * N + capacity * far.side.entry_bytes
@@ -120,10 +125,13 @@ def test_a_delivery_says_where_all_lists_lie() -> None:
         iterate(cache, far, frontier_of(on, None, True), Filter())
         (delivery,) = cache.everything()
         assert isinstance(delivery.edges, Rows)
-        assert delivery.edges.vertices.tolist() == [u for u in range(N) if 0 < DEGREES[u] < 300]  # the longest came in pieces
+        # The longest came in pieces.
+        assert delivery.edges.vertices.tolist() == [u for u in range(N) if 0 < DEGREES[u] < 300]
         for u in delivery.edges.vertices.tolist():
             at = int(delivery.places[u])
-            assert delivery.targets[at : at + DEGREES[u]].tolist() == list(range(*far.side.lists.begins[[u]], *far.side.lists.ends[[u]]))
+            assert delivery.targets[at : at + DEGREES[u]].tolist() == list(
+                range(*far.side.lists.begins[[u]], *far.side.lists.ends[[u]])
+            )
         cache.forget()
         assert list(cache.everything()) == []
     link.close()

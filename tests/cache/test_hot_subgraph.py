@@ -1,4 +1,6 @@
-"""The hot subgraph: what it holds is what far memory has, the hottest lists come first, and only chunks that lose lists move."""
+"""The hot subgraph: what it holds is what far memory has, the hottest lists come first, and only chunks that lose lists
+move.
+"""
 
 from __future__ import annotations
 
@@ -32,7 +34,12 @@ def assert_sound(cache):
     """No list spans two chunks or overlaps another, chunks have few holes, and each knows its lists."""
     chunks = cache.chunks
     placed = np.flatnonzero(chunks.begins >= 0)
-    assert int((chunks.used - chunks.lost).sum()) == int(chunks.sizes[placed].sum()) <= chunks.capacity <= chunks.targets.size
+    assert (
+        int((chunks.used - chunks.lost).sum())
+        == int(chunks.sizes[placed].sum())
+        <= chunks.capacity
+        <= chunks.targets.size
+    )
     assert (chunks.lost <= chunks.chunk // LOST).all() and (chunks.lost >= 0).all()
     assert (chunks.held[chunks.begins < 0] == 0).all() and (chunks.sizes[chunks.begins < 0] == 0).all()
     assert sorted(key for members in chunks.members for key in members.tolist()) == placed.tolist()
@@ -46,11 +53,13 @@ def assert_sound(cache):
 
 @settings(max_examples=80, deadline=None)
 @given(
-    kind=st.sampled_from(KINDS), capacity=st.sampled_from([0, 8, 21, 64, 101, 500, 2500]), engine=st.sampled_from(list(ENGINES)),
+    kind=st.sampled_from(KINDS),
+    capacity=st.sampled_from([0, 8, 21, 64, 101, 500, 2500]),
+    engine=st.sampled_from(list(ENGINES)),
     interval=st.sampled_from([0.0, 0.2, 1.0]),
     rounds=st.lists(st.tuples(st.sets(st.integers(0, len(DEGREES) - 1)), st.booleans()), min_size=1, max_size=10),
     gaps=st.sampled_from([None, GAPS]),
-)  # fmt: skip
+)
 def test_served_and_brought_are_all_active_edges_each_once(team, kind, capacity, engine, interval, rounds, gaps):
     """In a run on one snapshot, after any sequence of iterations."""
     far = sides.far(DEGREES, *kind, gaps=gaps)
@@ -94,7 +103,12 @@ class Plain:
 
         chosen, left = set(), capacity
         for key in sorted(
-            (key for key, row in self.lists.items() if 0 < len(row) <= longest and (sum(self.uses[key]) or key in held)), key=rank
+            (
+                key
+                for key, row in self.lists.items()
+                if 0 < len(row) <= longest and (sum(self.uses[key]) or key in held)
+            ),
+            key=rank,
         ):
             left -= len(self.lists[key])
             if left < 0:
@@ -123,9 +137,17 @@ def test_any_sequence_of_batches(team, seed):
         plain.lists |= {key: plain.some() for key in changed}
         arrays = plain.arrays()
         held = {key for key in plain.lists if chunks.held[key_of[key]]}
-        before = (chunks.used.copy(), chunks.targets.copy(), chunks.begins.copy(), [set(m.tolist()) for m in chunks.members])
+        before = (
+            chunks.used.copy(),
+            chunks.targets.copy(),
+            chunks.begins.copy(),
+            [set(m.tolist()) for m in chunks.members],
+        )
         expected = plain.wanted(held, cache.capacity, chunks.chunk)
-        fresh = cache.replace([each[0] for each in arrays], [np.array([v for s, v in changed if s == side], np.int64) for side in range(2)])
+        fresh = cache.replace(
+            [each[0] for each in arrays],
+            [np.array([v for s, v in changed if s == side], np.int64) for side in range(2)],
+        )
         for side, (lists, targets, weights) in enumerate(arrays):
             mine = fresh[(fresh >= side * cache.room) & (fresh < (side + 1) * cache.room)]
             chunks.load(mine, side * cache.room, lists.arrays, targets, weights)
@@ -138,13 +160,17 @@ def test_any_sequence_of_batches(team, seed):
             at, row = int(chunks.begins[key_of[side, v]]), plain.lists[side, v]
             assert chunks.targets[at : at + len(row)].tolist() == row
             assert chunks.weights[at : at + len(row)].tolist() == [3 * e + 1 for e in row]
-        assert_untouched_stay(chunks, before, {key_of[key] for key in changed} | {key_of[key] for key in held - expected})
+        assert_untouched_stay(
+            chunks, before, {key_of[key] for key in changed} | {key_of[key] for key in held - expected}
+        )
         cache.end_period()
         for uses in plain.uses.values():
             uses.append(0)
         if draw.random() < 0.2:
             plain.vertices += 3
-            plain.lists |= {(side, v): [] for side in range(2) for v in range(plain.vertices) if (side, v) not in plain.lists}
+            plain.lists |= {
+                (side, v): [] for side in range(2) for v in range(plain.vertices) if (side, v) not in plain.lists
+            }
             plain.uses |= {key: deque([0], 4) for key in plain.lists if key not in plain.uses}
             cache.grow(plain.vertices)
             key_of = {(side, v): side * cache.room + v for side, v in plain.lists}
@@ -164,11 +190,21 @@ def assert_untouched_stay(chunks, before, gone):
 
 @pytest.mark.parametrize("seed", range(30))
 def test_lists_that_are_kept_when_they_are_read(team, seed):
-    """What is held is as it is now, though lists change; a list that is read and finds room is held; the coldest make room."""
+    """What is held is as it is now, though lists change; a list that is read and finds room is held; the coldest make
+    room.
+    """
     draw = random.Random(seed)
     capacity, plain = draw.choice([0, 16, 80, 256]), Plain(draw, 30)
     arrays = plain.arrays()
-    cache = make([each[0] for each in arrays], capacity, team, ("out", "in"), (np.uint32, np.float64), interval=None, on_read=True)
+    cache = make(
+        [each[0] for each in arrays],
+        capacity,
+        team,
+        ("out", "in"),
+        (np.uint32, np.float64),
+        interval=None,
+        on_read=True,
+    )
     chunks = cache.chunks
 
     def load(fresh):
@@ -197,7 +233,12 @@ def test_lists_that_are_kept_when_they_are_read(team, seed):
         changed = [key for key in plain.lists if draw.random() < 0.1]
         plain.lists |= {key: plain.some() for key in changed}
         arrays = plain.arrays()
-        load(cache.replace([each[0] for each in arrays], [np.array([v for s, v in changed if s == side], np.int64) for side in range(2)]))
+        load(
+            cache.replace(
+                [each[0] for each in arrays],
+                [np.array([v for s, v in changed if s == side], np.int64) for side in range(2)],
+            )
+        )
         assert_current()
         cache.end_period()
 
@@ -222,7 +263,9 @@ def test_a_list_that_goes_moves_only_its_chunk(team):
 
 
 def test_space_within_and_across_chunks_becomes_one(team):
-    """Two chunks lose half of their lists each: one of them is emptied into the other, and takes a list as long as itself."""
+    """Two chunks lose half of their lists each: one of them is emptied into the other, and takes a list as long as
+    itself.
+    """
     lists = sides.lists_of([4] * 16 + [32])
     cache = make([lists], 256, team, interval=None)
     assert cache.chunks.chunk == 32
@@ -323,9 +366,11 @@ def filled(team, degrees, capacity, dtypes=(np.uint32, np.int32)):
 
 @settings(max_examples=60, deadline=None)
 @given(
-    degrees=st.lists(st.integers(0, 40), min_size=1, max_size=60), capacity=st.sampled_from([0, 8, 100, 400, 3000]),
-    grown=st.dictionaries(st.integers(0, 59), st.integers(1, 60), max_size=30), shrunk=st.sets(st.integers(0, 59), max_size=20),
-)  # fmt: skip
+    degrees=st.lists(st.integers(0, 40), min_size=1, max_size=60),
+    capacity=st.sampled_from([0, 8, 100, 400, 3000]),
+    grown=st.dictionaries(st.integers(0, 59), st.integers(1, 60), max_size=30),
+    shrunk=st.sets(st.integers(0, 59), max_size=20),
+)
 def test_lists_that_outgrow_their_places_move_with_what_they_hold(team, degrees, capacity, grown, shrunk):
     """Nothing is read from far memory for them, a list that is longer than a chunk goes, and memory is kept."""
     cache, lists, targets, weights = filled(team, degrees, capacity)
@@ -334,7 +379,9 @@ def test_lists_that_outgrow_their_places_move_with_what_they_hold(team, degrees,
     changed = np.array([v for v, degree in enumerate(degrees) if now[v] != degree], np.int64)
     fresh = cache.replace([sides.lists_of(now)], [changed])
     assert_sound(cache)
-    assert (chunks.wanted == chunks.held).all() and set(fresh.tolist()) == {v for v in changed.tolist() if chunks.held[v]}
+    assert (chunks.wanted == chunks.held).all() and set(fresh.tolist()) == {
+        v for v in changed.tolist() if chunks.held[v]
+    }
     for v in np.flatnonzero(chunks.held).tolist():
         assert held[v] and now[v] <= chunks.sizes[v] <= chunks.chunk
         at, row = int(chunks.begins[v]), slice(int(lists.begins[v]), int(lists.begins[v]) + min(degrees[v], now[v]))
@@ -344,7 +391,10 @@ def test_lists_that_outgrow_their_places_move_with_what_they_hold(team, degrees,
 
 def eight_full_chunks(team, lengths):
     """Lists that fill eight chunks of 40 entries; entry e of all has target e."""
-    chunks, lengths = ChunkedLists(np.zeros(320 * 4, np.uint8), len(lengths), (np.uint32, None), 40, team), np.array(lengths)
+    chunks, lengths = (
+        ChunkedLists(np.zeros(320 * 4, np.uint8), len(lengths), (np.uint32, None), 40, team),
+        np.array(lengths),
+    )
     ends, targets = np.cumsum(lengths), np.arange(320, dtype=np.uint32)
     chunks.load(chunks.admit(np.arange(lengths.size), lengths), 0, (ends - lengths, ends), targets, targets)
     assert chunks.held.all() and chunks.used.tolist() == [40] * 8
@@ -383,7 +433,9 @@ def test_a_long_list_moves_to_where_another_was(team):
 
 
 def test_lists_move_to_space_that_was_lost_in_chunks(team):
-    """Every chunk has lost two entries, too few to compact it; together there is room for a list, and none has to go."""
+    """Every chunk has lost two entries, too few to compact it; together there is room for a list, and none has to
+    go.
+    """
     chunks = eight_full_chunks(team, [32, 2, 2, 2, 2] * 8)
     chunks.wanted[1::5] = 0
     chunks.drop(np.arange(1, 40, 5))
@@ -414,9 +466,10 @@ def coldest(cache, capacity):
 
 @settings(max_examples=60, deadline=None)
 @given(
-    lengths=st.lists(st.integers(1, 50), min_size=1, max_size=60), levels=st.lists(st.integers(0, 3), min_size=60, max_size=60),
+    lengths=st.lists(st.integers(1, 50), min_size=1, max_size=60),
+    levels=st.lists(st.integers(0, 3), min_size=60, max_size=60),
     capacity=st.integers(0, 400),
-)  # fmt: skip
+)
 def test_the_coldest_go(team, lengths, levels, capacity):
     """What stays fits, is at least as hot as what goes, and could not take one more of the hottest that go."""
     cache, _, _, _ = filled(team, lengths, 3000)
@@ -456,7 +509,9 @@ def test_nothing_to_hold(team):
 
 
 def test_sums_of_entries_have_64_bits(team):
-    """Lists of more than 2**32 entries together: neither the candidates nor what goes depends on a sum that has wrapped."""
+    """Lists of more than 2**32 entries together: neither the candidates nor what goes depends on a sum that has
+    wrapped.
+    """
     lists = sides.lists_of([1] * 9)
     for on_read in (False, True):
         cache = make([lists], 512, team, interval=None, on_read=on_read)
@@ -467,9 +522,13 @@ def test_sums_of_entries_have_64_bits(team):
         lengths = np.full(9, 3_000_000_000, np.uint32)
         if not on_read:
             cache.chunks.chunk = 1 << 40
-            cache.uses.choose([lists], lengths, cache.chunks.held, cache.chunks.chunk, 17_000_000_000, cache.chunks.wanted)
+            cache.uses.choose(
+                [lists], lengths, cache.chunks.held, cache.chunks.chunk, 17_000_000_000, cache.chunks.wanted
+            )
             assert np.flatnonzero(cache.chunks.wanted).tolist() == [4, 5, 6, 7, 8]
-            cache.uses.choose([lists], lengths, cache.chunks.held, cache.chunks.chunk, 20_999_999_999, cache.chunks.wanted)
+            cache.uses.choose(
+                [lists], lengths, cache.chunks.held, cache.chunks.chunk, 20_999_999_999, cache.chunks.wanted
+            )
             assert np.flatnonzero(cache.chunks.wanted).tolist() == [0, 4, 5, 6, 7, 8]
         else:
             cache.admit("out", everyone, np.ones(9, np.int64))

@@ -83,7 +83,8 @@ def test_sums_above_32_bits(team):
 def test_hubs_by_degree_whoever_is_used(team):
     assert marked(hubs(LISTS, 9)) == [0, 3]
     assert marked(hubs(LISTS, 100)) == [0, 1, 3, 4, 5]
-    assert marked(hubs(Lists.of(np.array([0, 4, 9, 10])), 5)) == [1]  # exactly, where at first 4 and 5 edges count as equal
+    # Exactly, where at first 4 and 5 edges count as equal.
+    assert marked(hubs(Lists.of(np.array([0, 4, 9, 10])), 5)) == [1]
     assert marked(initial_candidates(Lists.of(np.array([0, 4, 9, 10])), 5, team)) == [0]
     assert marked(candidates(counts(0, 9, 0, 0, 9, 0), LISTS, 9, team)) == [1, 4]
 

@@ -72,10 +72,13 @@ def iterate(cache, far, active, team, dense=False, blocks=64, engine=None):
 
 @settings(max_examples=100, deadline=None)
 @given(
-    kind=st.sampled_from(KINDS), places=st.integers(1, 12), dense=st.booleans(), blocks=st.sampled_from([20, 64, 400]),
+    kind=st.sampled_from(KINDS),
+    places=st.integers(1, 12),
+    dense=st.booleans(),
+    blocks=st.sampled_from([20, 64, 400]),
     rounds=st.lists(st.sets(st.integers(0, len(DEGREES) - 1), min_size=1), min_size=1, max_size=12),
     gaps=st.sampled_from([None, GAPS]),
-)  # fmt: skip
+)
 def test_served_and_brought_are_all_active_edges_each_once(team, kind, places, dense, blocks, rounds, gaps):
     """After any sequence of iterations, with partitions larger than a buffer, and with a hub that is cut in pieces."""
     far = sides.far(DEGREES, *kind, gaps=gaps)
@@ -257,7 +260,9 @@ def test_threads_that_keep_at_once(team, often):
                     assert sides.delivered(held, frontier) == served
                 else:
                     for p in chosen[turn % 2 :: 2]:
-                        for delivery in engine.deliver(Task(engine, far.side, np.array([p])), frontier, far.link, far.buffer, 0):
+                        for delivery in engine.deliver(
+                            Task(engine, far.side, np.array([p])), frontier, far.link, far.buffer, 0
+                        ):
                             cache.keep(delivery)
                 busy[min(which, 1)] += 1
                 overlaps += 0 < busy[0] < 6 and 0 < busy[1] < 12

@@ -52,7 +52,9 @@ def iterate(cache, far, active, dense=False, engine="zero_copy", blocks=64):
     brought = sides.Edges()
     if len(side.partitions):
         task = Task(ENGINES[engine], side, np.arange(len(side.partitions)))
-        tasks = [task] if engine != "filter" else ENGINES[engine].tasks(side, task.partitions, (blocks - 12) * sides.BLOCK)
+        tasks = (
+            [task] if engine != "filter" else ENGINES[engine].tasks(side, task.partitions, (blocks - 12) * sides.BLOCK)
+        )
         for task in tasks:
             for delivery in task.engine.deliver(task, misses, far.link, lambda: far.buffer(blocks), 0):
                 brought += sides.edges_of(delivery, misses)
@@ -79,12 +81,18 @@ def check(cache, far):
 
 @settings(max_examples=120, deadline=None)
 @given(
-    kind=st.sampled_from(KINDS), capacity=st.sampled_from([0, 8, 21, 64, 101, 500]), engine=st.sampled_from(list(ENGINES)),
-    blocks=st.sampled_from([24, 64, 400]), by_degree=st.booleans(), interval=st.sampled_from([0.0, 0.2, 1.0]),
+    kind=st.sampled_from(KINDS),
+    capacity=st.sampled_from([0, 8, 21, 64, 101, 500]),
+    engine=st.sampled_from(list(ENGINES)),
+    blocks=st.sampled_from([24, 64, 400]),
+    by_degree=st.booleans(),
+    interval=st.sampled_from([0.0, 0.2, 1.0]),
     rounds=st.lists(st.tuples(st.sets(st.integers(0, len(DEGREES) - 1)), st.booleans()), min_size=1, max_size=10),
     gaps=st.sampled_from([None, GAPS]),
-)  # fmt: skip
-def test_served_and_brought_are_all_active_edges_each_once(team, kind, capacity, engine, blocks, by_degree, interval, rounds, gaps):
+)
+def test_served_and_brought_are_all_active_edges_each_once(
+    team, kind, capacity, engine, blocks, by_degree, interval, rounds, gaps
+):
     """After any sequence of iterations; lists that come in pieces are not taken for whole."""
     far = sides.far(DEGREES, *kind, gaps=gaps)
     cache = make(far, capacity, team, by_degree=by_degree, interval=interval)
@@ -115,8 +123,17 @@ def test_everyone(team):
         frontier = far.frontier(None)
         misses, hits = cache.serve(frontier, far.side)
         found = sides.delivered(hits, frontier)
-        found += sides.delivered(ENGINES["zero_copy"].deliver(
-            Task(ENGINES["zero_copy"], far.side, np.arange(len(far.side.partitions))), misses, far.link, far.buffer, 0), misses, cache.keep)
+        found += sides.delivered(
+            ENGINES["zero_copy"].deliver(
+                Task(ENGINES["zero_copy"], far.side, np.arange(len(far.side.partitions))),
+                misses,
+                far.link,
+                far.buffer,
+                0,
+            ),
+            misses,
+            cache.keep,
+        )
         cache.refresh(frontier)
         assert found == far.edges(range(far.vertices))
     assert sum(1 for _ in cache.serve(far.frontier(None), far.side)[1]) == 1
@@ -199,9 +216,18 @@ def test_threads_that_keep_at_once(team):
     far = sides.far([200] * 400, partition=1 << 14)
     frontier = far.frontier(range(400))
     zero_copy = ENGINES["zero_copy"]
-    deliveries = [list(zero_copy.deliver(
-        Task(zero_copy, far.side, np.arange(len(far.side.partitions))), frontier, far.link, lambda: far.buffer(20_000), 0))
-        for _ in range(3)]  # fmt: skip
+    deliveries = [
+        list(
+            zero_copy.deliver(
+                Task(zero_copy, far.side, np.arange(len(far.side.partitions))),
+                frontier,
+                far.link,
+                lambda: far.buffer(20_000),
+                0,
+            )
+        )
+        for _ in range(3)
+    ]
     for _ in range(20):
         cache = make(far, 60_000, team, by_degree=True)
 
@@ -223,7 +249,9 @@ def test_edges_beyond_32_bits(team):
     frontier = far.frontier([1, 2])
     zero_copy, last = ENGINES["zero_copy"], np.array([len(side.partitions) - 1])
     buffer = lambda: sides.Buffer(aligned_empty(24 * 4096, np.uint8), (4, 4), 4096)  # noqa: E731
-    expected = sides.delivered(zero_copy.deliver(Task(zero_copy, side, last), frontier, far.link, buffer, 0), frontier, cache.keep)
+    expected = sides.delivered(
+        zero_copy.deliver(Task(zero_copy, side, last), frontier, far.link, buffer, 0), frontier, cache.keep
+    )
     misses, hits = cache.serve(frontier, side)
     assert sides.delivered(hits, frontier) == expected
     assert sum(expected.values()) == 5003
@@ -266,7 +294,9 @@ def by_vertices(monkeypatch, sized):
     sized(least_buffer=16 << 10, few_edges=16)
     sides.mostly_cache(monkeypatch, 16 << 10)
     for name, kind in (("filter", FILTER), ("zero_copy", ZERO_COPY), ("compaction", COMPACTION)):
-        monkeypatch.setitem(recipes.RECIPES, f"v-{name}", Recipe(f"v-{name}", Fixed(f"v-{name}", kind), "vertices", ahead=True))
+        monkeypatch.setitem(
+            recipes.RECIPES, f"v-{name}", Recipe(f"v-{name}", Fixed(f"v-{name}", kind), "vertices", ahead=True)
+        )
 
 
 @pytest.mark.usefixtures("by_vertices")
@@ -292,7 +322,9 @@ def test_the_same_answers(graph, name, engine):
 
 @pytest.mark.usefixtures("by_vertices")
 def test_what_is_served_does_not_move(graph):
-    with_cache, without = (RUNS["pagerank"](graph, memory="80%", policy=policy).summary() for policy in ("v-zero_copy", "emogi"))
+    with_cache, without = (
+        RUNS["pagerank"](graph, memory="80%", policy=policy).summary() for policy in ("v-zero_copy", "emogi")
+    )
     share = with_cache["cache"]["hit_edges"] / (with_cache["cache"]["hit_edges"] + with_cache["cache"]["miss_edges"])
     assert share > 0.3
     assert with_cache["transfer"]["bytes"] < (1 - share / 2) * without["transfer"]["bytes"]

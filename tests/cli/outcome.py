@@ -8,12 +8,14 @@ import sys
 import time
 from typing import Any, NamedTuple
 
-# The command, with a minute to end after a signal, however busy the machine is. SIGHUP works, also if the tests were started by nohup.
+# The command, with a minute to end after a signal, however busy the machine is. SIGHUP works, also if the tests were
+# started by nohup.
 PATIENT = [
-    sys.executable, "-c",
+    sys.executable,
+    "-c",
     "import signal; signal.signal(signal.SIGHUP, signal.SIG_DFL); "
     "from isthmus.cli import signals, start; signals.PATIENCE = 60; start.main()",
-]  # fmt: skip
+]
 
 
 class Outcome(NamedTuple):
@@ -38,7 +40,9 @@ USUAL = 0.5  # seconds to import Numba
 
 
 def slowness() -> float:
-    """How many times longer than usual a process takes to start here and now, at least 1: limits in seconds are multiplied by it."""
+    """How many times longer than usual a process takes to start here and now, at least 1: limits in seconds are
+    multiplied by it.
+    """
 
     def seconds() -> float:
         start = time.perf_counter()

@@ -14,23 +14,34 @@ import isthmus as ist
 
 COMMANDS: dict[str, tuple[list[str], dict[str, Any]]] = {
     "widest_path": (["--source", "3"], {"source": 3}),
-    "katz": (["--alpha", "0.002", "--beta", "2", "--no-normalized", "--weight"],
-             {"alpha": 0.002, "beta": 2.0, "normalized": False, "weight": True}),
-    "php": (["--source", "3", "--alpha", "0.5", "--tol", "1e-4", "--weight"], {"source": 3, "alpha": 0.5, "tol": 1e-4, "weight": True}),
+    "katz": (
+        ["--alpha", "0.002", "--beta", "2", "--no-normalized", "--weight"],
+        {"alpha": 0.002, "beta": 2.0, "normalized": False, "weight": True},
+    ),
+    "php": (
+        ["--source", "3", "--alpha", "0.5", "--tol", "1e-4", "--weight"],
+        {"source": 3, "alpha": 0.5, "tol": 1e-4, "weight": True},
+    ),
     "multi_source_bfs": (["--source", "3", "--source", "5"], {"sources": [3, 5]}),
-    "personalized_pagerank": (["--source", "3", "--source", "5", "--alpha", "0.5", "--tol", "1e-7", "--max-iter", "99", "--weight"],
-                              {"sources": [3, 5], "alpha": 0.5, "tol": 1e-7, "max_iter": 99, "weight": True}),
-    "betweenness_centrality": (["--k", "7", "--seed", "4", "--no-normalized", "--endpoints"],
-                               {"k": 7, "seed": 4, "normalized": False, "endpoints": True}),
+    "personalized_pagerank": (
+        ["--source", "3", "--source", "5", "--alpha", "0.5", "--tol", "1e-7", "--max-iter", "99", "--weight"],
+        {"sources": [3, 5], "alpha": 0.5, "tol": 1e-7, "max_iter": 99, "weight": True},
+    ),
+    "betweenness_centrality": (
+        ["--k", "7", "--seed", "4", "--no-normalized", "--endpoints"],
+        {"k": 7, "seed": 4, "normalized": False, "endpoints": True},
+    ),
     "label_propagation": (["--max-iter", "3"], {"max_iter": 3}),
     "core_number": ([], {}),
     "strongly_connected_components": ([], {}),
     "minimum_spanning_forest": ([], {}),
     "triangle_count": ([], {}),
     "local_clustering_coefficient": ([], {}),
-    "circuit": (["--fix", "3=5", "--fix", "0=-1", "--current", "7=0.25", "--tol", "1e-9", "--max-iter", "500"],
-                {"fixed": {3: 5.0, 0: -1.0}, "currents": {7: 0.25}, "tol": 1e-9, "max_iter": 500}),
-}  # fmt: skip
+    "circuit": (
+        ["--fix", "3=5", "--fix", "0=-1", "--current", "7=0.25", "--tol", "1e-9", "--max-iter", "500"],
+        {"fixed": {3: 5.0, 0: -1.0}, "currents": {7: 0.25}, "tol": 1e-9, "max_iter": 500},
+    ),
+}
 
 
 @pytest.fixture(scope="module")

@@ -32,13 +32,30 @@ def call(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, fo
     return caller(capsys, monkeypatch, "run", "nn_inference", "g.isthmus")
 
 
-@pytest.mark.parametrize("network", [["--biases", "b.npz"], ["--biases", "only.npz", "--layers", "2, 2,1"], ["--biases", "only.npz"]])
+@pytest.mark.parametrize(
+    "network", [["--biases", "b.npz"], ["--biases", "only.npz", "--layers", "2, 2,1"], ["--biases", "only.npz"]]
+)
 def test_the_same_answer(network: list[str], call: Any, folder: Path) -> None:
-    words = ["--inputs", "x.npy", *network, "--activation", "tanh", "--output-activation", "identity", "-o", "said.parquet", "--json"]
+    words = [
+        "--inputs",
+        "x.npy",
+        *network,
+        "--activation",
+        "tanh",
+        "--output-activation",
+        "identity",
+        "-o",
+        "said.parquet",
+        "--json",
+    ]
     done = call(*words, "--memory", "10%", "--policy", "filter")
     assert done.code == 0, done.err
     facts = done.json
-    assert (facts["algorithm"], facts["policy"], facts["result"]) == ("nn_inference", "filter", {"inputs": 3, "layers": 3, "outputs": 1})
+    assert (facts["algorithm"], facts["policy"], facts["result"]) == (
+        "nn_inference",
+        "filter",
+        {"inputs": 3, "layers": 3, "outputs": 1},
+    )
     with ist.open(folder / "g.isthmus") as graph:
         expected = ist.nn_inference(graph, INPUTS, [2, 2, 1], BIASES, "tanh", "identity").to_arrow()
     found = pq.read_table(folder / "said.parquet")
@@ -60,12 +77,20 @@ MISTAKES = [
     (["--inputs", "empty.npy"], 3, "empty.npy: expected a NumPy file (.npy or .npz)"),
     (["--inputs", "objects.npy"], 3, "objects.npy: expected a NumPy file (.npy or .npz)"),
     (["--inputs", "b.npz"], 3, "b.npz: expected one array (.npy), got an archive of several"),
-    (["--inputs", "x.npy", "--biases", "x.npy"], 3, "x.npy: expected an archive (.npz) with an array 'biases', got a single array"),
+    (
+        ["--inputs", "x.npy", "--biases", "x.npy"],
+        3,
+        "x.npy: expected an archive (.npz) with an array 'biases', got a single array",
+    ),
     (["--inputs", "x.npy", "--biases", "other.npz"], 3, "other.npz: expected an array 'biases', got bias"),
     (["--inputs", "x.npy", "--biases", "objects.npz"], 3, "objects.npz: cannot read its arrays"),
     (["--inputs", "x.npy", "--layers", "2,x"], 2, "layers: expected sizes such as 64,32,10, got '2,x'"),
     (["--inputs", "x.npy", "--layers", "2,2"], 2, "layers: expected sizes that add up to 5 vertices, got [2, 2]: 4"),
-    (["--inputs", "x.npy", "--activation", "max"], 2, "activation: expected one of identity, relu, tanh, sigmoid, got 'max'"),
+    (
+        ["--inputs", "x.npy", "--activation", "max"],
+        2,
+        "activation: expected one of identity, relu, tanh, sigmoid, got 'max'",
+    ),
 ]
 
 

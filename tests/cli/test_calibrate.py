@@ -23,7 +23,8 @@ from isthmus.link import measure
 from isthmus.link.calibrate import disk_of, recall, remember
 from isthmus.link.link import Profile
 
-LITTLE = {"least_trial": 1 << 20, "most_trial": 3 << 20, "trial_buffer": 4 << 20, "trial_seconds": 0.001}  # small files, short portions
+# Small files, short portions.
+LITTLE = {"least_trial": 1 << 20, "most_trial": 3 << 20, "trial_buffer": 4 << 20, "trial_seconds": 0.001}
 KNOWN = Profile("disk at /far", 3e9, 1e5, 4096, 128, True, ((1, 1e4), (8, 2e4), (32, 5e4), (128, 1e5)), 6e9)
 PROFILE = {"name", "bandwidth", "request_rate", "block", "depth", "measured", "rates", "compaction", "break_even_gap"}
 
@@ -46,9 +47,13 @@ def test_the_table(call: Any, tmp_path: Path) -> None:
     assert lines[0].startswith("disk at /")
     assert lines[1].split() == ["median", "lowest", "highest"]
     assert [line.split("  ")[0] for line in lines[2:8]] == [
-        "bulk reads", "4 KB reads, 1 in flight", "4 KB reads, 8 in flight", "4 KB reads, 32 in flight", "4 KB reads, 128 in flight",
+        "bulk reads",
+        "4 KB reads, 1 in flight",
+        "4 KB reads, 8 in flight",
+        "4 KB reads, 32 in flight",
+        "4 KB reads, 128 in flight",
         "lists packed together",
-    ]  # fmt: skip
+    ]
     assert lines[3].count("/s") == 3
     assert lines[9] == "read        a test file in ., 3.15 MB"
     assert lines[10].startswith("break-even  a request costs as much as ")
@@ -112,9 +117,11 @@ def test_showing_what_is_remembered(call: Any, monkeypatch: pytest.MonkeyPatch, 
     ]
     shown = json.loads(call("--show", "--json")[1])["remembered"]
     assert shown == {
-        **asdict(KNOWN), "rates": {"1": 1e4, "8": 2e4, "32": 5e4, "128": 1e5}, "break_even_gap": 30_000,
+        **asdict(KNOWN),
+        "rates": {"1": 1e4, "8": 2e4, "32": 5e4, "128": 1e5},
+        "break_even_gap": 30_000,
         "age_seconds": pytest.approx(max(0, seconds)),
-    }  # fmt: skip
+    }
 
 
 def test_showing_a_memory_of_the_first_version(call: Any, tmp_path: Path) -> None:
@@ -165,7 +172,9 @@ def test_a_memory_that_cannot_be_kept(call: Any, monkeypatch: pytest.MonkeyPatch
     code, out, err = call()
     assert code == 0
     assert "remembered" not in out
-    assert err == "note: not remembered: /dev/null/links.json cannot be written; set ISTHMUS_CACHE to a folder that can\n"
+    assert (
+        err == "note: not remembered: /dev/null/links.json cannot be written; set ISTHMUS_CACHE to a folder that can\n"
+    )
     assert json.loads(call("--json")[1])["remembered"] is False
 
 
@@ -177,7 +186,10 @@ def mounted(tmp_path: Path) -> Any:
     done: list[Path] = []
 
     def mount(options: str) -> Path:
-        if os.geteuid() != 0 or subprocess.run(["mount", "-t", "tmpfs", "-o", options, "tmpfs", folder], capture_output=True).returncode:
+        if (
+            os.geteuid() != 0
+            or subprocess.run(["mount", "-t", "tmpfs", "-o", options, "tmpfs", folder], capture_output=True).returncode
+        ):
             pytest.skip("cannot mount a small file system here")
         done.append(folder)
         return folder
@@ -189,7 +201,11 @@ def mounted(tmp_path: Path) -> Any:
 
 def test_a_full_disk(call: Any, mounted: Any) -> None:
     folder = mounted("size=1m")
-    assert call(folder) == (4, "", f"error: {folder}: measuring needs 2.1 MB of free space for a test file; 1.05 MB are free\n")
+    assert call(folder) == (
+        4,
+        "",
+        f"error: {folder}: measuring needs 2.1 MB of free space for a test file; 1.05 MB are free\n",
+    )
     assert list(folder.iterdir()) == []
 
 
@@ -246,7 +262,10 @@ with sizes.using(**{LITTLE}):
 def test_two_processes_at_once(tmp_path: Path) -> None:
     environment = {**os.environ, "ISTHMUS_CACHE": str(without_programs(tmp_path / "cache"))}
     command = [sys.executable, "-c", LITTLE_COMMAND, "calibrate", "--json", str(tmp_path)]
-    both = [subprocess.Popen(command, env=environment, text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE) for _ in range(2)]
+    both = [
+        subprocess.Popen(command, env=environment, text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        for _ in range(2)
+    ]
     told = [process.communicate(timeout=100) for process in both]
     assert [process.returncode for process in both] == [0, 0]
     found = [json.loads(out) for out, _ in told]

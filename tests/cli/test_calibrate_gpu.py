@@ -1,4 +1,6 @@
-"""`isthmus calibrate --device cuda:0` as a person or a script meets it: `cli/calibrate_gpu.py`, `runtime/calibrating.py`."""
+"""`isthmus calibrate --device cuda:0` as a person or a script meets it: `cli/calibrate_gpu.py`,
+`runtime/calibrating.py`.
+"""
 
 from __future__ import annotations
 
@@ -27,7 +29,11 @@ def call(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, si
     monkeypatch.setenv("ISTHMUS_CACHE", str(tmp_path / "cache"))
     sized(trial_seconds=0.001, trial_buffer=1 << 20)
     measure = calibrating.measure_card
-    monkeypatch.setattr(calibrating, "measure_card", lambda card, gpu, trial, progress: measure(card, gpu, 1, 2, LITTLE, progress=progress))
+    monkeypatch.setattr(
+        calibrating,
+        "measure_card",
+        lambda card, gpu, trial, progress: measure(card, gpu, 1, 2, LITTLE, progress=progress),
+    )
 
     def run(*arguments: str) -> tuple[int, str, str]:
         monkeypatch.setattr(sys, "argv", ["isthmus", "calibrate", *arguments])
@@ -52,8 +58,15 @@ def test_a_gpu_is_measured_remembered_shown_and_forgotten(call: Any, card: LazyC
     assert (code, err, card.held) == (0, "", {})
     lines = out.splitlines()
     assert lines[0] == "Lazy RTX" and lines[1].split() == ["median", "lowest", "highest"]
-    for words in ("copies to the GPU", "kernels read 32 B at a time", "kernels read 128 B at a time", "a launch", "edges pushed by a",
-                  "kernels read managed memory", "a page fault"):  # fmt: skip
+    for words in (
+        "copies to the GPU",
+        "kernels read 32 B at a time",
+        "kernels read 128 B at a time",
+        "a launch",
+        "edges pushed by a",
+        "kernels read managed memory",
+        "a page fault",
+    ):
         assert [line for line in lines if line.startswith(words)], words
     assert "remembered" in lines[-1]
     assert device.device_of("cuda:0").measured is True
@@ -73,7 +86,10 @@ def test_from_python(call: Any, card: LazyCard) -> None:
     assert isinstance(costs, CardCosts) and costs.gpu == "Lazy RTX"
     known = calibrating.recall_gpu("cuda:0")
     assert known is not None and known.costs == costs
-    with pytest.raises(OptionError, match=r"^calibrate: expected path, to measure a disk, or device, to measure a GPU; got \. and cuda:0$"):
+    with pytest.raises(
+        OptionError,
+        match=r"^calibrate: expected path, to measure a disk, or device, to measure a GPU; got \. and cuda:0$",
+    ):
         ist.calibrate(".", device="cuda:0")
     with pytest.raises(OptionError, match="expected cuda:NUMBER"):
         ist.calibrate(device="cpu")
@@ -100,9 +116,10 @@ def test_without_a_gpu_it_is_one_clear_line(call: Any, monkeypatch: pytest.Monke
 
 def test_what_cannot_be_measured_is_refused(call: Any, card: LazyCard, monkeypatch: pytest.MonkeyPatch) -> None:
     for arguments, words in (
-        (("--device", "cpu"), "expected cuda:NUMBER"), ((".", "--device", "cuda:0"), "expected a path, to measure a disk, or --device"),
+        (("--device", "cpu"), "expected cuda:NUMBER"),
+        ((".", "--device", "cuda:0"), "expected a path, to measure a disk, or --device"),
         (("--device", "cuda:0", "--show", "--forget"), "expected --show or --forget, not both"),
-    ):  # fmt: skip
+    ):
         code, _, err = call(*arguments)
         assert code == 2 and words in err.replace("\n", " ")
     card.fails_at = 0
@@ -111,7 +128,10 @@ def test_what_cannot_be_measured_is_refused(call: Any, card: LazyCard, monkeypat
     refused = type("CudaDriverError", (Exception,), {})("[46] CUDA_ERROR_DEVICE_UNAVAILABLE")
     monkeypatch.setattr(card, "stream", lambda: fail(refused))
     code, _, err = call("--device", "cuda:0")
-    assert (code, err) == (2, "error: device: cuda:0: [46] CUDA_ERROR_DEVICE_UNAVAILABLE; end other programs that use it\n")
+    assert (code, err) == (
+        2,
+        "error: device: cuda:0: [46] CUDA_ERROR_DEVICE_UNAVAILABLE; end other programs that use it\n",
+    )
     monkeypatch.setattr(shim, "found", lambda: ([shim.Found(0, "numba-cuda's simulator", (0, 0))], ""))
     code, _, err = call("--device", "cuda:0")
     assert code == 2 and "has no link to measure" in err
@@ -121,7 +141,9 @@ def fail(error: Exception) -> None:
     raise error
 
 
-def test_costs_that_cannot_be_saved_are_told(call: Any, card: LazyCard, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_costs_that_cannot_be_saved_are_told(
+    call: Any, card: LazyCard, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
     (tmp_path / "file").write_text("")
     monkeypatch.setenv("ISTHMUS_CACHE", str(tmp_path / "file"))
     code, out, err = call("--device", "cuda:0")

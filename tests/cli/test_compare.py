@@ -51,7 +51,19 @@ JOBS = {
 
 @pytest.mark.parametrize("job", list(JOBS))
 def test_every_algorithm_is_compared(call: Any, job: str) -> None:
-    outcome = call("compare", job, "g.isthmus", *JOBS[job], "--memory", "20%", "--policies", "filter,emogi", "--rounds", 1, "--json")
+    outcome = call(
+        "compare",
+        job,
+        "g.isthmus",
+        *JOBS[job],
+        "--memory",
+        "20%",
+        "--policies",
+        "filter,emogi",
+        "--rounds",
+        1,
+        "--json",
+    )
     assert outcome.code == 0, outcome.err
     runs = outcome.json["runs"]
     assert [run["recipe"] for run in runs] == ["filter", "emogi"]
@@ -77,7 +89,8 @@ def test_all_recipes_by_default(call: Any) -> None:
     lines = outcome.out.splitlines()
     assert lines[0] == "bfs on g.isthmus, cpu"
     assert lines[1].split()[:3] == ["recipe", "seconds", "x"]
-    assert [line.split()[0] for line in lines[2:-1] if line[0] != " "] == list(RECIPES)  # a mix of engines may take a second line
+    # a mix of engines may take a second line.
+    assert [line.split()[0] for line in lines[2:-1] if line[0] != " "] == list(RECIPES)
     assert lines[-1].startswith("Answers agree. Fastest: ")
     assert lines[-1].removeprefix("Answers agree. Fastest: ").rstrip(".") in RECIPES
     assert all(len(line) <= 80 for line in lines)
@@ -91,7 +104,19 @@ def test_a_recipe_that_fails_is_shown_and_the_others_go_on(call: Any, monkeypatc
 
     real = ist.bfs
     monkeypatch.setattr(public, "function_of", lambda algorithm: bfs)
-    arguments = ("compare", "bfs", "g.isthmus", "--source", 0, "--memory", "20%", "--policies", "emogi, filter", "--rounds", 1)
+    arguments = (
+        "compare",
+        "bfs",
+        "g.isthmus",
+        "--source",
+        0,
+        "--memory",
+        "20%",
+        "--policies",
+        "emogi, filter",
+        "--rounds",
+        1,
+    )
     outcome = call(*arguments)
     assert outcome.code == 5
     assert outcome.out.splitlines()[-1] == "Answers agree. Fastest: filter."
@@ -110,7 +135,9 @@ def test_answers_that_differ_are_an_error(call: Any, monkeypatch: pytest.MonkeyP
 
     real = ist.bfs
     monkeypatch.setattr(public, "function_of", lambda algorithm: bfs)
-    outcome = call("compare", "bfs", "g.isthmus", "--source", 0, "--memory", "20%", "--policies", "filter,emogi", "--rounds", 1)
+    outcome = call(
+        "compare", "bfs", "g.isthmus", "--source", 0, "--memory", "20%", "--policies", "filter,emogi", "--rounds", 1
+    )
     assert (outcome.code, outcome.out) == (1, "")
     assert "error: bfs: filter and emogi disagree: distance of vertex 3 is " in outcome.err
 
@@ -119,20 +146,49 @@ def test_nothing_to_compare_when_all_fits(call: Any) -> None:
     outcome = call("compare", "bfs", "g.isthmus", "--source", 0, "--policies", "auto,filter", "--rounds", 1)
     assert outcome.code == 0
     assert "note: all edges fit in near memory" in outcome.err
-    outcome = call("compare", "bfs", "g.isthmus", "--source", 0, "--memory", "20%", "--policies", "filter", "--rounds", 1)
+    outcome = call(
+        "compare", "bfs", "g.isthmus", "--source", 0, "--memory", "20%", "--policies", "filter", "--rounds", 1
+    )
     assert "all edges fit" not in outcome.err
 
 
 def test_reports(call: Any, tmp_path: Path) -> None:
-    outcome = call("run", "bfs", "g.isthmus", "--source", 0, "--memory", "20%", "--report", tmp_path / "run.html", "-o", tmp_path / "a.csv")
+    outcome = call(
+        "run",
+        "bfs",
+        "g.isthmus",
+        "--source",
+        0,
+        "--memory",
+        "20%",
+        "--report",
+        tmp_path / "run.html",
+        "-o",
+        tmp_path / "a.csv",
+    )
     assert outcome.code == 0, outcome.err
     assert [line.split()[1] for line in outcome.out.splitlines() if line.startswith("written")] == [
-        str(tmp_path / "a.csv"), str(tmp_path / "run.html"),
-    ]  # fmt: skip
+        str(tmp_path / "a.csv"),
+        str(tmp_path / "run.html"),
+    ]
     assert "<h1>bfs on g.isthmus</h1>" in (tmp_path / "run.html").read_text()
-    facts = call("run", "bfs", "g.isthmus", "--source", 0, "--memory", "20%", "--report", tmp_path / "run.html", "--json").json
+    facts = call(
+        "run", "bfs", "g.isthmus", "--source", 0, "--memory", "20%", "--report", tmp_path / "run.html", "--json"
+    ).json
     assert str(facts["seconds"]["total"]) in (tmp_path / "run.html").read_text()
-    arguments = ("compare", "bfs", "g.isthmus", "--source", 0, "--memory", "20%", "--policies", "filter,emogi", "--rounds", 1)
+    arguments = (
+        "compare",
+        "bfs",
+        "g.isthmus",
+        "--source",
+        0,
+        "--memory",
+        "20%",
+        "--policies",
+        "filter,emogi",
+        "--rounds",
+        1,
+    )
     outcome = call(*arguments, "--report", tmp_path / "all.html")
     assert outcome.code == 0, outcome.err
     assert f"written  {tmp_path}/all.html" in outcome.out
@@ -156,7 +212,16 @@ def test_a_plan_for_people(call: Any) -> None:
     lines = outcome.out.splitlines()
     assert lines[0] == "pagerank on g.isthmus, filter"
     rows = {line.strip().split("  ")[0] for line in lines}
-    assert {"budget", "vertex state", "offsets", "frontier", "staging buffers", "least budget", "all in memory", "link"} <= rows
+    assert {
+        "budget",
+        "vertex state",
+        "offsets",
+        "frontier",
+        "staging buffers",
+        "least budget",
+        "all in memory",
+        "link",
+    } <= rows
     assert [line.split()[0] for line in lines[-4:]] == ["filter", "zero-copy", "compaction", "unified"]
 
 
@@ -168,23 +233,26 @@ def test_a_budget_too_small_names_the_least_that_works_as_run_does(call: Any) ->
     assert call("run", "pagerank", "g.isthmus", "--memory", least, "--json").code == 0
 
 
-@pytest.mark.parametrize(("arguments", "code", "message"), [
-    (["compare", "bfs", "g.isthmus", "--source", 0, "--policies", "filter,fast"], 2, "policy: expected one of"),
-    (["compare", "bfs", "g.isthmus", "--source", 0, "--policies", ""], 2, "policy: expected one of"),
-    (["compare", "bfs", "g.isthmus", "--source", 0, "--rounds", 0], 2, "--rounds"),
-    (["compare", "bfs", "g.isthmus", "--source", 0, "--policy", "auto"], 2, "--policy"),
-    (["compare", "bfs", "g.isthmus", "--source", 99999999], 6, "no vertex 99999999 in the graph"),
-    (["compare", "bfs", "g.isthmus", "--source", 0, "--memory", "1kB"], 5, "needs at least"),
-    (["compare", "bfs", "g.isthmus", "--source", 0, "--memory", "much"], 2, "expected a size such as"),
-    (["compare", "bfs", "g.isthmus", "--source", 0, "--device", "tpu"], 2, "device: expected"),
-    (["compare", "bfs", "none.isthmus", "--source", 0], 4, "none.isthmus: no such store"),
-    (["compare", "nosuch", "g.isthmus"], 2, "No such command 'nosuch'"),
-    (["plan", "bfs", "g.isthmus", "--source", 0, "--memory", "much"], 2, "expected a size such as"),
-    (["plan", "bfs", "g.isthmus", "--source", 0, "--policy", "fast"], 2, "policy: expected one of"),
-    (["plan", "bfs", "g.isthmus", "--source", 0, "--device", "tpu"], 2, "device: expected"),
-    (["plan", "pagerank", "g.isthmus", "--alpha", 2], 2, "alpha: expected a number"),
-    (["plan", "bfs", "none.isthmus", "--source", 0], 4, "none.isthmus: no such store"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("arguments", "code", "message"),
+    [
+        (["compare", "bfs", "g.isthmus", "--source", 0, "--policies", "filter,fast"], 2, "policy: expected one of"),
+        (["compare", "bfs", "g.isthmus", "--source", 0, "--policies", ""], 2, "policy: expected one of"),
+        (["compare", "bfs", "g.isthmus", "--source", 0, "--rounds", 0], 2, "--rounds"),
+        (["compare", "bfs", "g.isthmus", "--source", 0, "--policy", "auto"], 2, "--policy"),
+        (["compare", "bfs", "g.isthmus", "--source", 99999999], 6, "no vertex 99999999 in the graph"),
+        (["compare", "bfs", "g.isthmus", "--source", 0, "--memory", "1kB"], 5, "needs at least"),
+        (["compare", "bfs", "g.isthmus", "--source", 0, "--memory", "much"], 2, "expected a size such as"),
+        (["compare", "bfs", "g.isthmus", "--source", 0, "--device", "tpu"], 2, "device: expected"),
+        (["compare", "bfs", "none.isthmus", "--source", 0], 4, "none.isthmus: no such store"),
+        (["compare", "nosuch", "g.isthmus"], 2, "No such command 'nosuch'"),
+        (["plan", "bfs", "g.isthmus", "--source", 0, "--memory", "much"], 2, "expected a size such as"),
+        (["plan", "bfs", "g.isthmus", "--source", 0, "--policy", "fast"], 2, "policy: expected one of"),
+        (["plan", "bfs", "g.isthmus", "--source", 0, "--device", "tpu"], 2, "device: expected"),
+        (["plan", "pagerank", "g.isthmus", "--alpha", 2], 2, "alpha: expected a number"),
+        (["plan", "bfs", "none.isthmus", "--source", 0], 4, "none.isthmus: no such store"),
+    ],
+)
 def test_mistakes(call: Any, arguments: list[Any], code: int, message: str) -> None:
     call(*arguments).assert_refused(code, message)
 
@@ -201,8 +269,11 @@ def test_interrupted_between_recipes(stores: Path, tmp_path: Path) -> None:
     """Ctrl-C stops a comparison at once and leaves neither a page nor a scratch file."""
     arguments = ["compare", "pagerank", stores / "g.isthmus", "--tol", "1e-9", "--memory", "20%", "--rounds", "2000"]
     process = subprocess.Popen(
-        [*PATIENT, *map(str, arguments), "--report", str(tmp_path / "a.html")], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-    )  # fmt: skip
+        [*PATIENT, *map(str, arguments), "--report", str(tmp_path / "a.html")],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
     end = time.monotonic() + 50
     while not any("g.isthmus" in target for target in open_files(process.pid)):
         assert process.poll() is None, process.communicate()
@@ -230,7 +301,20 @@ def test_modelled_devices_are_judged_by_modelled_seconds(call: Any) -> None:
 
 
 def test_a_modelled_device_counts_the_same_in_every_run_with_any_number_of_threads(call: Any) -> None:
-    command = ["compare", "sssp", "g.isthmus", "--source", 0, "--device", "model:rtx2080ti", "--memory", "10%", "--rounds", 1, "--json"]
+    command = [
+        "compare",
+        "sssp",
+        "g.isthmus",
+        "--source",
+        0,
+        "--device",
+        "model:rtx2080ti",
+        "--memory",
+        "10%",
+        "--rounds",
+        1,
+        "--json",
+    ]
 
     def counted(threads: int) -> dict[str, Any]:
         runs = call(*command, "--threads", threads).json["runs"]

@@ -38,10 +38,11 @@ def test_a_live_line(monkeypatch: pytest.MonkeyPatch) -> None:
     for number, done in ((0, 0.25), (1, 0.5), (2, None), (0, 0.5)):
         watch.seen(Iteration(number, 5, 1000, done=done))
     assert [line.split(", iteration")[0] for line in status.lines] == [
-        "betweenness_centrality: 25 % done, 0:00:30 left", "betweenness_centrality: 50 % done, 0:00:20 left",
+        "betweenness_centrality: 25 % done, 0:00:30 left",
+        "betweenness_centrality: 50 % done, 0:00:20 left",
         "betweenness_centrality: iteration 3, 5 active, 100 edges/s, 0 B moved, 30 s",
         "betweenness_centrality: 50 % done, 0:00:04 left",  # another pass
-    ]  # fmt: skip
+    ]
 
 
 RUNS: dict[str, Any] = {

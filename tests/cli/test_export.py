@@ -32,7 +32,10 @@ def test_to_standard_output(store: Path) -> None:
     assert (done.returncode, done.stdout) == (0, "a,b\nb,c\nc,a\n")
     done = process("export", store, "-o", "-", "--format", "mtx")
     assert done.stdout.startswith("%%MatrixMarket matrix coordinate real general\n3 3 3\n1 2 1.5\n")
-    assert done.stderr.startswith("note: ") and "vertices are numbered from 1 in ascending order of their ids" in done.stderr
+    assert (
+        done.stderr.startswith("note: ")
+        and "vertices are numbered from 1 in ascending order of their ids" in done.stderr
+    )
 
 
 def test_errors_are_one_line(store: Path, tmp_path: Path) -> None:

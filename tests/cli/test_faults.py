@@ -41,7 +41,11 @@ def run(*arguments: Any) -> subprocess.CompletedProcess[str]:
 def start(target: Path, *arguments: str, wait: float = 0.4) -> subprocess.Popen[str]:
     """A command that has begun to write `target` and has worked on it for a moment."""
     process = subprocess.Popen(
-        [*PATIENT, *arguments, "-o", str(target)], text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True
+        [*PATIENT, *arguments, "-o", str(target)],
+        text=True,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        start_new_session=True,
     )
     end = time.monotonic() + 80
     while not list(target.parent.glob(f".{target.name}.tmp-*")):
@@ -81,7 +85,9 @@ def test_a_signal_ends_a_command_soon(tmp_path: Path) -> None:
 
 
 def test_interrupted_while_putting_into_hub_order(tmp_path: Path) -> None:
-    process = start(tmp_path / "g.isthmus", "generate", "rmat", "--scale", "21", "--order", "hub", "--threads", "1", wait=0)
+    process = start(
+        tmp_path / "g.isthmus", "generate", "rmat", "--scale", "21", "--order", "hub", "--threads", "1", wait=0
+    )
     while not list(tmp_path.glob(".g.isthmus.tmp-*/natural.isthmus")):
         assert process.poll() is None
         time.sleep(0.01)
@@ -122,7 +128,9 @@ def test_two_commands_at_once(tmp_path: Path) -> None:
 def small_disk(tmp_path: Path) -> Iterator[Path]:
     folder = tmp_path / "disk"
     folder.mkdir()
-    mounted = os.geteuid() == 0 and subprocess.run(["mount", "-t", "tmpfs", "-o", "size=4m", "tmpfs", folder], capture_output=True)
+    mounted = os.geteuid() == 0 and subprocess.run(
+        ["mount", "-t", "tmpfs", "-o", "size=4m", "tmpfs", folder], capture_output=True
+    )
     if not mounted or mounted.returncode:
         pytest.skip("cannot mount a small file system here")
     yield folder
@@ -148,7 +156,10 @@ def test_a_read_only_disk(small_disk: Path) -> None:
     ist.generate("path", small_disk / "g.isthmus", vertices=10).close()
     subprocess.run(["mount", "-o", "remount,ro", small_disk], check=True)
     outcome = run("generate", "path", "--vertices", 3, "-o", small_disk / "new.isthmus")
-    assert (outcome.returncode, quiet(outcome.stderr)) == (4, f"error: {small_disk}: cannot write here: Read-only file system\n")
+    assert (outcome.returncode, quiet(outcome.stderr)) == (
+        4,
+        f"error: {small_disk}: cannot write here: Read-only file system\n",
+    )
     assert run("verify", small_disk / "g.isthmus").returncode == 0
 
 
@@ -173,7 +184,9 @@ def test_machine_code_that_cannot_be_kept_is_no_error(tmp_path: Path) -> None:
     outcome = subprocess.run(command, text=True, capture_output=True, env=environment)
     assert (outcome.returncode, json.loads(outcome.stdout)["edges"]) == (0, 2)
     told = "/dev/null/.cache/isthmus/kernels cannot be used (Not a directory)"
-    assert outcome.stderr == f"note: compiling kernels (in every run: {told}; set ISTHMUS_CACHE to a folder of your own)\n"
+    assert (
+        outcome.stderr == f"note: compiling kernels (in every run: {told}; set ISTHMUS_CACHE to a folder of your own)\n"
+    )
 
 
 def test_exit_codes_are_those_of_the_errors(tmp_path: Path) -> None:
@@ -191,7 +204,9 @@ def test_exit_codes_are_those_of_the_errors(tmp_path: Path) -> None:
     assert json.loads(run("generate", "path", "--vertices", 3, "-o", target, "--json").stdout)["edges"] == 2
 
 
-def test_an_input_that_ends_early_is_not_taken_for_an_interrupt(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_input_that_ends_early_is_not_taken_for_an_interrupt(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Typer makes Ctrl-D at a prompt of every EOFError; a damaged file raises one too."""
 
     def torn(path: Path) -> None:
@@ -213,7 +228,9 @@ time.sleep(30)
 """
 
 
-@pytest.mark.parametrize(("name", "message"), [("SIGINT", "error: interrupted; nothing was changed\n"), ("SIGTERM", ""), ("SIGHUP", "")])
+@pytest.mark.parametrize(
+    ("name", "message"), [("SIGINT", "error: interrupted; nothing was changed\n"), ("SIGTERM", ""), ("SIGHUP", "")]
+)
 def test_a_signal_while_the_command_starts(name: str, message: str) -> None:
     outcome = subprocess.run([sys.executable, "-c", STARTING, name], text=True, capture_output=True)
     assert (outcome.returncode, outcome.stderr) == (128 + getattr(signal, name), message)

@@ -58,7 +58,9 @@ def test_json_is_one_object_from_every_command(call: Any) -> None:
 
 
 def test_the_table_of_a_generated_graph(call: Any) -> None:
-    lines = call("generate", "uniform", "--vertices", 1500, "--edges", 3000, "--weights", "1:9", "-o", "g.isthmus").out.splitlines()
+    lines = call(
+        "generate", "uniform", "--vertices", 1500, "--edges", 3000, "--weights", "1:9", "-o", "g.isthmus"
+    ).out.splitlines()
     graph = ist.open("g.isthmus")
     assert lines[0] == "g.isthmus"
     assert lines[1:6] == [
@@ -92,16 +94,47 @@ def test_what_info_says_of_a_full_store(call: Any) -> None:
 
 def test_every_option_arrives(call: Any) -> None:
     options = [
-        "--edge-factor", 3.5, "--preset", "parmat", "--permute", "--seed", 9, "--directed", "--weights", "1:7",
-        "--weight-type", "float32", "--self-loops", "keep", "--parallel", "keep", "--no-in-edges", "--order", "hub",
-        "--memory", "64MB", "--threads", 1,
-    ]  # fmt: skip
+        "--edge-factor",
+        3.5,
+        "--preset",
+        "parmat",
+        "--permute",
+        "--seed",
+        9,
+        "--directed",
+        "--weights",
+        "1:7",
+        "--weight-type",
+        "float32",
+        "--self-loops",
+        "keep",
+        "--parallel",
+        "keep",
+        "--no-in-edges",
+        "--order",
+        "hub",
+        "--memory",
+        "64MB",
+        "--threads",
+        1,
+    ]
     made = call("generate", "rmat", "--scale", 6, *options, "-o", "g.isthmus", "--json").json
     assert (made["edges"], made["weight_type"], made["in_edges"], made["order"]) == (224, "float32", False, "hub")
     wanted = ist.generate(
-        "rmat", scale=6, edge_factor=3.5, preset="parmat", permute=True, seed=9, directed=True, weights="1:7", weight_dtype="float32",
-        self_loops="keep", parallel="keep", in_edges=False, order="hub",
-    )  # fmt: skip
+        "rmat",
+        scale=6,
+        edge_factor=3.5,
+        preset="parmat",
+        permute=True,
+        seed=9,
+        directed=True,
+        weights="1:7",
+        weight_dtype="float32",
+        self_loops="keep",
+        parallel="keep",
+        in_edges=False,
+        order="hub",
+    )
     graph = ist.open("g.isthmus")
     for name in wanted.store.manifest.sections:
         assert graph.store.read(name).tobytes() == wanted.store.read(name).tobytes()
@@ -126,32 +159,64 @@ MISTAKES: list[tuple[list[str], int, str]] = [
     (["verify", "gone.isthmus"], 4, "gone.isthmus: no such store"),
     (["info", "edges.txt"], 4, "edges.txt: is a file, expected a store, which is a folder; isthmus ingest"),
     (["verify", "."], 4, ".: is not an Isthmus store (no manifest.json)"),
-    (["info", "cut.isthmus"], 4, "cut.isthmus/out.targets: expected 4096 bytes by the manifest, found 10; the store is damaged"),
+    (
+        ["info", "cut.isthmus"],
+        4,
+        "cut.isthmus/out.targets: expected 4096 bytes by the manifest, found 10; the store is damaged",
+    ),
     (["ingest", "cut.isthmus", "-o", "new.isthmus"], 4, "found 10; the store is damaged"),
     (["generate", "path", "--vertices", "3", "-o", "graph"], 2, "a store's name ends in .isthmus: graph does not"),
     (["generate", "path", "--vertices", "3", "-o", "no/new.isthmus"], 4, "/no: no such folder"),
-    (["generate", "path", "--vertices", "3", "-o", "here.isthmus"], 4, "here.isthmus: exists already; give --overwrite"),
-    (["generate", "path", "--vertices", "3", "-o", "plain.isthmus", "--overwrite"], 4, "exists and is not an Isthmus store"),
+    (
+        ["generate", "path", "--vertices", "3", "-o", "here.isthmus"],
+        4,
+        "here.isthmus: exists already; give --overwrite",
+    ),
+    (
+        ["generate", "path", "--vertices", "3", "-o", "plain.isthmus", "--overwrite"],
+        4,
+        "exists and is not an Isthmus store",
+    ),
     (["generate", "path", "--vertices", "-3", "-o", "new.isthmus"], 2, "'--vertices'"),
     (["generate", "path", "--vertices", "many", "-o", "new.isthmus"], 2, "'--vertices'"),
     (["generate", "path", "-o", "new.isthmus"], 2, "Missing option '--vertices'"),
     (["generate", "path", "--vertices", "3"], 2, "Missing option '-o' / '--output'"),
     (["generate", "moon", "-o", "new.isthmus"], 2, "No such command 'moon'"),
     (["generate", "rmat", "--scale", "99", "-o", "new.isthmus"], 2, "'--scale'"),
-    (["generate", "rmat", "--scale", "3", "--edge-factor", "inf", "-o", "new.isthmus"], 2, "expected an edge factor above 0, got inf"),
+    (
+        ["generate", "rmat", "--scale", "3", "--edge-factor", "inf", "-o", "new.isthmus"],
+        2,
+        "expected an edge factor above 0, got inf",
+    ),
     (["generate", "rmat", "--scale", "3", "--a", "0.5", "-o", "new.isthmus"], 2, "give --a, --b and --c together"),
     (["generate", "rmat", "--scale", "3", "--weights", "9", "-o", "new.isthmus"], 2, "expected weights as LOW:HIGH"),
-    (["generate", "rmat", "--scale", "3", "--weights=-9:9", "-o", "new.isthmus"], 2, "expected weights with 0 <= LOW <= HIGH"),
-    (["generate", "rmat", "--scale", "3", "--memory", "5 bananas", "-o", "new.isthmus"], 2, "expected a size such as 512MB"),
+    (
+        ["generate", "rmat", "--scale", "3", "--weights=-9:9", "-o", "new.isthmus"],
+        2,
+        "expected weights with 0 <= LOW <= HIGH",
+    ),
+    (
+        ["generate", "rmat", "--scale", "3", "--memory", "5 bananas", "-o", "new.isthmus"],
+        2,
+        "expected a size such as 512MB",
+    ),
     (["generate", "rmat", "--scale", "3", "--threads", "0", "-o", "new.isthmus"], 2, "'--threads'"),
     (["generate", "rmat", "--scale", "3", "--order", "random", "-o", "new.isthmus"], 2, "'--order'"),
     (["generate", "rmat", "--scale", "3", "--colour", "red", "-o", "new.isthmus"], 2, "No such option"),
     (["ingest", "gone.txt", "-o", "new.isthmus"], 3, "gone.txt: no such file"),
     (["ingest", "edges.txt", "-o", "new.isthmus", "-o", "other.isthmus"], 2, "--output: expected once, got it 2 times"),
-    (["ingest", "edges.txt", "-o", "s3://b/new.isthmus"], 4, "s3://b/new.isthmus: is an address; a store can be written"),
+    (
+        ["ingest", "edges.txt", "-o", "s3://b/new.isthmus"],
+        4,
+        "s3://b/new.isthmus: is an address; a store can be written",
+    ),
     (["run", "bfs", "here.isthmus", "--source=1", "--source", "2"], 2, "--source: expected once, got it 2 times"),
     (["run", "bfs", "here.isthmus", "--source", "1", "-o", "s3://b/r.csv"], 4, "s3://b/r.csv: is an address; a result"),
-    (["run", "minimum_spanning_tree", "here.isthmus"], 2, "No such command 'minimum_spanning_tree'; did you mean minimum_spanning_forest?"),
+    (
+        ["run", "minimum_spanning_tree", "here.isthmus"],
+        2,
+        "No such command 'minimum_spanning_tree'; did you mean minimum_spanning_forest?",
+    ),
     (["run", "pagerank", "here.isthmus", "--damping", "0.5"], 2, "No such option: --damping; did you mean --alpha?"),
     (["run", "pagerank", "here.isthmus", "--max-iterations", "5"], 2, "did you mean --max-iter?"),
     (["ingest", "edges.txt", "-o", "new.isthmus", "--format", "docx"], 2, "expected one of text, "),
@@ -162,10 +227,12 @@ MISTAKES: list[tuple[list[str], int, str]] = [
     (["ingest", "here.isthmus", "-o", "new.isthmus", "--directed"], 2, "it cannot become directed"),
     (["--nonsense"], 2, "No such option"),
     (["frobnicate"], 2, "No such command 'frobnicate'"),
-]  # fmt: skip
+]
 
 
-@pytest.mark.parametrize(("arguments", "code", "message"), MISTAKES, ids=[" ".join(arguments) for arguments, _, _ in MISTAKES])
+@pytest.mark.parametrize(
+    ("arguments", "code", "message"), MISTAKES, ids=[" ".join(arguments) for arguments, _, _ in MISTAKES]
+)
 def test_a_mistake_is_one_line(call: Any, tmp_path: Path, arguments: list[str], code: int, message: str) -> None:
     call(*EXISTING)
     call("generate", "path", "--vertices", 9, "-o", "cut.isthmus")
@@ -187,7 +254,8 @@ def test_notes_name_the_flags_and_come_once(call: Any) -> None:
     Path("both.csv").write_text("source,target,cost\nx,y,1\ny,x,1\ntarget,source,2\n")
     outcome = call("ingest", "both.csv", "-o", "g.isthmus", "--undirected")
     assert outcome.err == (
-        "note: both.csv:1: 'source,target,cost' looks like names of columns and is read as an edge; give --header to read it as names\n"
+        "note: both.csv:1: 'source,target,cost' looks like names of columns and is read as an edge; give --header to "
+        "read it as names\n"
         "note: both.csv: one further column ignored; --weight 3 reads a column as the weight, "
         "--weight none says that there are no weights\n"
         "note: both.csv: every edge is listed in both directions, and --undirected stores it twice; "
@@ -200,7 +268,10 @@ def test_mistakes_in_the_words_point_to_the_help(call: Any) -> None:
     assert call("frobnicate").err.endswith("(see isthmus --help)\n")
     done = call("ingest", "a.txt", "b.txt", "-o", "g.isthmus")
     assert done.code == 2 and "write a pattern in quotes: 'edges-*.csv'" in done.err
-    assert "expected a file, as some inputs are read twice, got standard input" in call("ingest", "-", "-o", "g.isthmus").err
+    assert (
+        "expected a file, as some inputs are read twice, got standard input"
+        in call("ingest", "-", "-o", "g.isthmus").err
+    )
 
 
 def test_damage_is_named_and_exits_with_4(call: Any) -> None:
@@ -216,7 +287,9 @@ def test_damage_is_named_and_exits_with_4(call: Any) -> None:
     assert (as_json.json["ok"], as_json.json["problems"]) == (False, [wanted])
 
 
-@pytest.mark.parametrize("name", ["[red]x[bold].isthmus", "[x].isthmus", "two words.isthmus", "ü日本.isthmus", "x" * 120 + ".isthmus"])
+@pytest.mark.parametrize(
+    "name", ["[red]x[bold].isthmus", "[x].isthmus", "two words.isthmus", "ü日本.isthmus", "x" * 120 + ".isthmus"]
+)
 def test_names_come_out_as_they_are(call: Any, name: str) -> None:
     made = call("generate", "path", "--vertices", 3, "-o", name)
     assert made.code == 0
@@ -232,13 +305,28 @@ def test_line_breaks_and_bytes_in_names_are_escaped(call: Any) -> None:
 
 def test_help_and_version(call: Any) -> None:
     assert call("--version").out == f"isthmus {ist.__version__}\n"
-    for command in (["-h"], ["generate", "--help"], ["generate", "rmat", "-h"], ["ingest", "-h"], ["info", "-h"], ["verify", "-h"]):
+    for command in (
+        ["-h"],
+        ["generate", "--help"],
+        ["generate", "rmat", "-h"],
+        ["ingest", "-h"],
+        ["info", "-h"],
+        ["verify", "-h"],
+    ):
         outcome = call(*command)
         assert (outcome.code, outcome.err) == (0, "")
         assert "Usage: isthmus" in outcome.out and "<bool>" not in outcome.out
-    for kind, option in {"rmat": "--scale", "uniform": "--edges", "grid": "--rows", "path": "--vertices", "star": "--vertices"}.items():
+    for kind, option in {
+        "rmat": "--scale",
+        "uniform": "--edges",
+        "grid": "--rows",
+        "path": "--vertices",
+        "star": "--vertices",
+    }.items():
         text = call("generate", kind, "--help").out
-        assert all(word in text for word in (option, "--output", "--seed", "--weights", "--memory", "--overwrite", "--json"))
+        assert all(
+            word in text for word in (option, "--output", "--seed", "--weights", "--memory", "--overwrite", "--json")
+        )
     assert "--permute" not in call("generate", "path", "--help").out
 
 
@@ -265,7 +353,10 @@ def test_help_is_quick() -> None:
 
 
 def test_help_loads_nothing_heavy() -> None:
-    code = "import sys, isthmus.cli.main; print(sorted({'numba', 'numpy', 'pyarrow', 'scipy', 'duckdb'} & set(sys.modules)))"
+    code = (
+        "import sys, isthmus.cli.main; print(sorted({'numba', 'numpy', 'pyarrow', 'scipy', 'duckdb'} & "
+        "set(sys.modules)))"
+    )
     assert subprocess.run([sys.executable, "-c", code], text=True, capture_output=True, check=True).stdout == "[]\n"
 
 
@@ -274,7 +365,9 @@ def test_a_closed_pipe_is_no_drama(tmp_path: Path, more: list[str]) -> None:
     ist.generate("path", tmp_path / "g.isthmus", vertices=3).close()
     read, write = os.pipe()
     os.close(read)
-    outcome = subprocess.run([*COMMAND, "info", str(tmp_path / "g.isthmus"), *more], stdout=write, stderr=subprocess.PIPE, text=True)
+    outcome = subprocess.run(
+        [*COMMAND, "info", str(tmp_path / "g.isthmus"), *more], stdout=write, stderr=subprocess.PIPE, text=True
+    )
     os.close(write)
     assert (outcome.returncode, outcome.stderr) == (1, "")
 
@@ -284,7 +377,9 @@ def test_a_closed_pipe_is_no_drama(tmp_path: Path, more: list[str]) -> None:
 def test_output_to_a_full_disk(tmp_path: Path, more: list[str]) -> None:
     ist.generate("path", tmp_path / "g.isthmus", vertices=3).close()
     with Path("/dev/full").open("w") as full:
-        outcome = subprocess.run([*COMMAND, "info", str(tmp_path / "g.isthmus"), *more], stdout=full, stderr=subprocess.PIPE, text=True)
+        outcome = subprocess.run(
+            [*COMMAND, "info", str(tmp_path / "g.isthmus"), *more], stdout=full, stderr=subprocess.PIPE, text=True
+        )
     assert (outcome.returncode, outcome.stderr) == (1, "error: input or output: No space left on device\n")
 
 
@@ -314,7 +409,8 @@ def test_no_terminal_no_progress_bar(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("count", "wanted"), [(0, "0"), (7.84, "7.84"), (999, "999"), (999.6, "1 k"), (1234567, "1.23 M"), (5e9, "5 G"), (2e12, "2 T")]
+    ("count", "wanted"),
+    [(0, "0"), (7.84, "7.84"), (999, "999"), (999.6, "1 k"), (1234567, "1.23 M"), (5e9, "5 G"), (2e12, "2 T")],
 )
 def test_numbers_for_people(count: float, wanted: str) -> None:
     assert short_count(count) == wanted

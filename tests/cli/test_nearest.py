@@ -20,24 +20,27 @@ def call(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tm
     return caller(capsys, monkeypatch)
 
 
-@pytest.mark.parametrize(("words", "meant"), [
-    ("rnu bfs p.isthmus", "run"),
-    ("degree p.isthmus", "isthmus degrees"),
-    ("ego p.isthmus 1", "isthmus ego-graph"),
-    ("ego_graph p.isthmus 1", "ego-graph"),
-    ("pagerank p.isthmus", "isthmus run pagerank"),
-    ("run pagernk p.isthmus", "pagerank"),
-    ("run connected_components p.isthmus", "weakly_connected_components"),
-    ("run strongly-connected-components p.isthmus", "strongly_connected_components"),
-    ("run dijkstra p.isthmus", "sssp"),
-    ("compare pagernk p.isthmus", "pagerank"),
-    ("run shortest_path p.isthmus", "isthmus path"),
-    ("run bfs p.isthmus --memry 1GB", "--memory"),
-    ("run bfs p.isthmus --depth_limit 1", "--depth-limit"),
-    ("run pagerank p.isthmus --damping 0.5", "--alpha"),
-    ("run bfs p.isthmus --source 0 --policy fliter", "filter"),
-    ("generate gird --rows 2 --columns 2 -o x.isthmus", "grid"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("words", "meant"),
+    [
+        ("rnu bfs p.isthmus", "run"),
+        ("degree p.isthmus", "isthmus degrees"),
+        ("ego p.isthmus 1", "isthmus ego-graph"),
+        ("ego_graph p.isthmus 1", "ego-graph"),
+        ("pagerank p.isthmus", "isthmus run pagerank"),
+        ("run pagernk p.isthmus", "pagerank"),
+        ("run connected_components p.isthmus", "weakly_connected_components"),
+        ("run strongly-connected-components p.isthmus", "strongly_connected_components"),
+        ("run dijkstra p.isthmus", "sssp"),
+        ("compare pagernk p.isthmus", "pagerank"),
+        ("run shortest_path p.isthmus", "isthmus path"),
+        ("run bfs p.isthmus --memry 1GB", "--memory"),
+        ("run bfs p.isthmus --depth_limit 1", "--depth-limit"),
+        ("run pagerank p.isthmus --damping 0.5", "--alpha"),
+        ("run bfs p.isthmus --source 0 --policy fliter", "filter"),
+        ("generate gird --rows 2 --columns 2 -o x.isthmus", "grid"),
+    ],
+)
 def test_a_suggestion(call: Any, words: str, meant: str) -> None:
     done = call(*words.split())
     assert (done.code, done.out) == (2, "")

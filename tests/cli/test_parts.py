@@ -37,12 +37,19 @@ def test_a_path(call: Any) -> None:
     assert "every edge counts as 1" in call("path", "path.isthmus", 2, 3, "--weight").err
 
 
-@pytest.mark.parametrize(("arguments", "code", "message"), [
-    (["named.isthmus", "cy", "ann"], 9, "no path from vertex 'cy' to vertex 'ann'; edges are followed in their direction only"),
-    (["named.isthmus", "ann", "zoe"], 6, "no vertex 'zoe' in the graph"),
-    (["path.isthmus", "x", "1"], 6, "no vertex 'x' in the graph; its ids are integers"),
-    (["path.isthmus", "1", "2", "--memory", "1kB"], 5, "shortest_path|bfs|predecessors"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("arguments", "code", "message"),
+    [
+        (
+            ["named.isthmus", "cy", "ann"],
+            9,
+            "no path from vertex 'cy' to vertex 'ann'; edges are followed in their direction only",
+        ),
+        (["named.isthmus", "ann", "zoe"], 6, "no vertex 'zoe' in the graph"),
+        (["path.isthmus", "x", "1"], 6, "no vertex 'x' in the graph; its ids are integers"),
+        (["path.isthmus", "1", "2", "--memory", "1kB"], 5, "shortest_path|bfs|predecessors"),
+    ],
+)
 def test_no_path(call: Any, arguments: list[str], code: int, message: str) -> None:
     done = call("path", *arguments)
     assert (done.code, done.out) == (code, "")
@@ -59,7 +66,11 @@ def test_degrees(call: Any) -> None:
     assert (done.out, done.err) == ("written  d.parquet\n", "")
     assert pq.read_table("d.parquet").column_names == ["vertex", "degree", "in_degree", "out_degree"]
     done = call("degrees", "named.isthmus", "--memory", "64B")
-    assert done.code == 5 and "the degrees of all vertices needs 128 B" in done.err and "give --memory 1MB or more" in done.err
+    assert (
+        done.code == 5
+        and "the degrees of all vertices needs 128 B" in done.err
+        and "give --memory 1MB or more" in done.err
+    )
 
 
 def test_parts_become_stores(call: Any, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -67,7 +78,11 @@ def test_parts_become_stores(call: Any, monkeypatch: pytest.MonkeyPatch) -> None
     done = call("subgraph", "named.isthmus", "--vertices", "-", "--vertex", "dan dee", "-o", "s.isthmus")
     assert done.code == 0 and done.out.splitlines()[:2] == ["s.isthmus", "vertices     3"]
     with ist.open("s.isthmus") as part:
-        assert (part.ids.natural(0, 3).tolist(), part.edges, part.edge_weights("ann", "cy").tolist()) == (["ann", "cy", "dan dee"], 2, [9])
+        assert (part.ids.natural(0, 3).tolist(), part.edges, part.edge_weights("ann", "cy").tolist()) == (
+            ["ann", "cy", "dan dee"],
+            2,
+            [9],
+        )
     Path("some.txt").write_text("1\n2\n")
     assert call("subgraph", "path.isthmus", "--vertices", "some.txt", "-o", "t.isthmus", "--json").json["edges"] == 1
     assert call("subgraph", "path.isthmus", "--vertices", "none.txt", "-o", "u.isthmus").code == 2
@@ -84,5 +99,13 @@ def test_a_neighbourhood_becomes_a_store(call: Any) -> None:
     assert "overwrite" in call("ego-graph", "path.isthmus", 3, "-o", "e.isthmus").err
     assert call("ego-graph", "path.isthmus", 3, "-o", "e.isthmus", "--overwrite", "--json").json["vertices"] == 3
     assert call("ego-graph", "named.isthmus", "cy", "--undirected", "-o", "n.isthmus", "--json").json["vertices"] == 3
-    assert call("ego-graph", "named.isthmus", "ann", "--weight", "--radius", 0.5, "-o", "w.isthmus", "--json").json["vertices"] == 1
-    assert "radius: expected a whole number" in call("ego-graph", "named.isthmus", "ann", "--radius", 0.5, "-o", "x.isthmus").err
+    assert (
+        call("ego-graph", "named.isthmus", "ann", "--weight", "--radius", 0.5, "-o", "w.isthmus", "--json").json[
+            "vertices"
+        ]
+        == 1
+    )
+    assert (
+        "radius: expected a whole number"
+        in call("ego-graph", "named.isthmus", "ann", "--radius", 0.5, "-o", "x.isthmus").err
+    )

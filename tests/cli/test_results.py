@@ -25,11 +25,19 @@ def call(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tm
 
 def test_the_top_comes_with_ids(call: Any) -> None:
     done = call("run", "bfs", "g.isthmus", "--source", "b", "--top", 2)
-    assert done.out.splitlines()[-3:] == [f"{'vertex':200}  distance", f"{LONG:200}  {'2':>8}", f"{'a':200}  {'1':>8}"], "no id is cut"
+    assert done.out.splitlines()[-3:] == [
+        f"{'vertex':200}  distance",
+        f"{LONG:200}  {'2':>8}",
+        f"{'a':200}  {'1':>8}",
+    ], "no id is cut"
     assert f"depth        2 (vertex {LONG})" in done.out
     done = call("run", "bfs", "g.isthmus", "--source", "b", "--top", 1, "--ascending", "-q")
     assert done.out.splitlines() == ["vertex  distance", "b              0"]
-    assert call("run", "bfs", "g.isthmus", "--source", "b", "--top", 9, "--json").json["top"] == [[LONG, 2], ["a", 1], ["b", 0]]
+    assert call("run", "bfs", "g.isthmus", "--source", "b", "--top", 9, "--json").json["top"] == [
+        [LONG, 2],
+        ["a", 1],
+        ["b", 0],
+    ]
     assert "top" not in call("run", "bfs", "g.isthmus", "--source", "b", "--json").json
 
 

@@ -26,7 +26,19 @@ from isthmus.policies.recipes import RECIPES
 from isthmus.runtime import device
 
 COMMAND = [sys.executable, "-m", "isthmus.cli.main"]
-SUMMARY = {"algorithm", "graph", "device", "policy", "memory", "seconds", "iterations", "transfer", "engines", "cache", "result"}
+SUMMARY = {
+    "algorithm",
+    "graph",
+    "device",
+    "policy",
+    "memory",
+    "seconds",
+    "iterations",
+    "transfer",
+    "engines",
+    "cache",
+    "result",
+}
 
 
 @pytest.fixture(scope="module")
@@ -66,7 +78,10 @@ def test_a_gpu_that_fails_ends_the_command_in_one_line(call: Any, monkeypatch: p
     monkeypatch.setattr(card, "finish", fail)
     ended = call("bfs", "g.isthmus", "--source", 0, "--device", "cuda:0")
     assert (ended.code, ended.out) == (1, "")
-    assert ended.err.splitlines()[-1] == f"error: the GPU has failed: {words}; start the command again, or use --device cpu"
+    assert (
+        ended.err.splitlines()[-1]
+        == f"error: the GPU has failed: {words}; start the command again, or use --device cpu"
+    )
 
 
 ALGORITHMS = {
@@ -108,7 +123,18 @@ def test_every_algorithm_for_people(call: Any, algorithm: str) -> None:
 
 def test_filter_and_emogi_give_equal_files(call: Any, stores: Path, tmp_path: Path) -> None:
     for policy in ("filter", "emogi"):
-        outcome = call("sssp", "g.isthmus", "--source", 0, "--policy", policy, "--memory", "10%", "-o", tmp_path / f"{policy}.parquet")
+        outcome = call(
+            "sssp",
+            "g.isthmus",
+            "--source",
+            0,
+            "--policy",
+            policy,
+            "--memory",
+            "10%",
+            "-o",
+            tmp_path / f"{policy}.parquet",
+        )
         assert outcome.code == 0
         assert f"written      {tmp_path / policy}.parquet" in outcome.out
     a, b = (pq.read_table(tmp_path / f"{policy}.parquet") for policy in ("filter", "emogi"))
@@ -118,7 +144,10 @@ def test_filter_and_emogi_give_equal_files(call: Any, stores: Path, tmp_path: Pa
 
 
 def test_output_formats_and_options_of_searches(call: Any, tmp_path: Path) -> None:
-    assert call("bfs", "path.isthmus", "--source", 2, "--depth-limit", 2, "--predecessors", "-o", tmp_path / "a.csv").code == 0
+    assert (
+        call("bfs", "path.isthmus", "--source", 2, "--depth-limit", 2, "--predecessors", "-o", tmp_path / "a.csv").code
+        == 0
+    )
     assert pc.read_csv(tmp_path / "a.csv").to_pydict() == {
         "vertex": [0, 1, 2, 3, 4, 5], "distance": [2, 1, 0, 1, 2, None], "predecessor": [1, 2, None, 2, 3, None],
     }  # fmt: skip
@@ -132,8 +161,13 @@ def test_output_formats_and_options_of_searches(call: Any, tmp_path: Path) -> No
 
 def test_options_of_pagerank(call: Any, stores: Path, tmp_path: Path) -> None:
     shares = ["--personalization", "0=1", "--personalization", "5=0.5", "--dangling", "3=1"]
-    assert call("pagerank", "g.isthmus", *shares, "--alpha", 0.5, "--weight", "--tol", 1e-7, "-o", tmp_path / "a.npy").code == 0
-    assert call("pagerank", "path.isthmus", "--iterations", 3, "-o", tmp_path / "b.npy", "--json").json["iterations"] == 3
+    assert (
+        call("pagerank", "g.isthmus", *shares, "--alpha", 0.5, "--weight", "--tol", 1e-7, "-o", tmp_path / "a.npy").code
+        == 0
+    )
+    assert (
+        call("pagerank", "path.isthmus", "--iterations", 3, "-o", tmp_path / "b.npy", "--json").json["iterations"] == 3
+    )
     with ist.open(stores / "g.isthmus") as graph:
         expected = ist.pagerank(graph, 0.5, {0: 1, 5: 0.5}, tol=1e-7, weight=True, dangling={3: 1})
         assert np.abs(np.load(tmp_path / "a.npy") - expected.values).sum() <= 2e-7
@@ -171,29 +205,44 @@ def test_without_a_gpu_it_is_one_clear_line(call: Any, monkeypatch: pytest.Monke
     assert done.err.count("\n") == 1
 
 
-@pytest.mark.parametrize(("arguments", "code", "message"), [
-    (["bfs", "g.isthmus", "--source", 99999999], 6, "no vertex 99999999 in the graph"),
-    (["bfs", "g.isthmus", "--source", "x"], 6, "no vertex 'x' in the graph; its ids are integers"),
-    (["bfs", "named.isthmus", "--source", "x"], 6, "no vertex 'x' in the graph"),
-    (["bfs", "g.isthmus", "--source", 0, "--depth-limit", -1], 2, "--depth-limit"),
-    (["sssp", "g.isthmus", "--source", 0, "--cutoff", -1], 2, "--cutoff"),
-    (["bfs", "g.isthmus", "--source", 0, "--policy", "fast"], 2, "policy: expected one of"),
-    (["bfs", "g.isthmus", "--source", 0, "--device", "tpu"], 2, "device: expected one of auto, cpu, model:NAME or cuda:NUMBER, got 'tpu'"),
-    (["bfs", "g.isthmus", "--source", 0, "--device", "cuda:first"], 2, "device: expected cuda:NUMBER, such as cuda:0, got 'cuda:first'"),
-    (["bfs", "g.isthmus", "--source", 0, "--memory", "much"], 2, "or for a run a share such as 10%, got 'much'"),
-    (["bfs", "g.isthmus", "--source", 0, "--memory", "1kB"], 5, "bfs on <Graph: 8192 vertices"),
-    (["bfs", "g.isthmus", "--source", 0, "--threads", 0], 2, "--threads"),
-    (["bfs", "none.isthmus", "--source", 0], 4, "none.isthmus: no such store"),
-    (["bfs", "g.isthmus", "--source", 0, "-o", "out.xlsx"], 2, "out.xlsx: expected a name that ends in .parquet, .csv or .npy"),
-    (["bfs", "g.isthmus", "--source", 0, "-o", "nowhere/out.csv"], 2, "nowhere: no such folder"),
-    (["pagerank", "g.isthmus", "--alpha", 1], 2, "alpha: expected a number between 0 and 1, got 1.0"),
-    (["pagerank", "g.isthmus", "--tol", 0], 2, "tol: expected a number above 0, got 0.0"),
-    (["pagerank", "path.isthmus", "--weight"], 2, "has no weights"),
-    (["pagerank", "g.isthmus", "--personalization", "7"], 2, "expected VERTEX=SHARE such as 7=0.5, got '7'"),
-    (["pagerank", "g.isthmus", "--dangling", "7=much"], 2, "expected VERTEX=SHARE such as 7=0.5, got '7=much'"),
-    (["pagerank", "g.isthmus", "--personalization", "x=1"], 6, "no vertex 'x' in the graph; its ids are integers"),
-    (["nosuch", "g.isthmus"], 2, "No such command 'nosuch'"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("arguments", "code", "message"),
+    [
+        (["bfs", "g.isthmus", "--source", 99999999], 6, "no vertex 99999999 in the graph"),
+        (["bfs", "g.isthmus", "--source", "x"], 6, "no vertex 'x' in the graph; its ids are integers"),
+        (["bfs", "named.isthmus", "--source", "x"], 6, "no vertex 'x' in the graph"),
+        (["bfs", "g.isthmus", "--source", 0, "--depth-limit", -1], 2, "--depth-limit"),
+        (["sssp", "g.isthmus", "--source", 0, "--cutoff", -1], 2, "--cutoff"),
+        (["bfs", "g.isthmus", "--source", 0, "--policy", "fast"], 2, "policy: expected one of"),
+        (
+            ["bfs", "g.isthmus", "--source", 0, "--device", "tpu"],
+            2,
+            "device: expected one of auto, cpu, model:NAME or cuda:NUMBER, got 'tpu'",
+        ),
+        (
+            ["bfs", "g.isthmus", "--source", 0, "--device", "cuda:first"],
+            2,
+            "device: expected cuda:NUMBER, such as cuda:0, got 'cuda:first'",
+        ),
+        (["bfs", "g.isthmus", "--source", 0, "--memory", "much"], 2, "or for a run a share such as 10%, got 'much'"),
+        (["bfs", "g.isthmus", "--source", 0, "--memory", "1kB"], 5, "bfs on <Graph: 8192 vertices"),
+        (["bfs", "g.isthmus", "--source", 0, "--threads", 0], 2, "--threads"),
+        (["bfs", "none.isthmus", "--source", 0], 4, "none.isthmus: no such store"),
+        (
+            ["bfs", "g.isthmus", "--source", 0, "-o", "out.xlsx"],
+            2,
+            "out.xlsx: expected a name that ends in .parquet, .csv or .npy",
+        ),
+        (["bfs", "g.isthmus", "--source", 0, "-o", "nowhere/out.csv"], 2, "nowhere: no such folder"),
+        (["pagerank", "g.isthmus", "--alpha", 1], 2, "alpha: expected a number between 0 and 1, got 1.0"),
+        (["pagerank", "g.isthmus", "--tol", 0], 2, "tol: expected a number above 0, got 0.0"),
+        (["pagerank", "path.isthmus", "--weight"], 2, "has no weights"),
+        (["pagerank", "g.isthmus", "--personalization", "7"], 2, "expected VERTEX=SHARE such as 7=0.5, got '7'"),
+        (["pagerank", "g.isthmus", "--dangling", "7=much"], 2, "expected VERTEX=SHARE such as 7=0.5, got '7=much'"),
+        (["pagerank", "g.isthmus", "--personalization", "x=1"], 6, "no vertex 'x' in the graph; its ids are integers"),
+        (["nosuch", "g.isthmus"], 2, "No such command 'nosuch'"),
+    ],
+)
 def test_mistakes(call: Any, arguments: list[Any], code: int, message: str) -> None:
     call(*arguments).assert_refused(code, message)
 
@@ -211,7 +260,9 @@ def test_a_damaged_block_is_found(call: Any, tmp_path: Path) -> None:
         where = "bad.isthmus/out.targets: block 5 at byte 20480: the checksum does not match; the store is damaged\n"
         assert outcome.err.endswith(where)
     assert not (tmp_path / "out.npy").exists()
-    assert call("pagerank", tmp_path / "bad.isthmus", "--no-verify", "-o", tmp_path / "out.npy").code == 0, "trusted, if asked to"
+    assert call("pagerank", tmp_path / "bad.isthmus", "--no-verify", "-o", tmp_path / "out.npy").code == 0, (
+        "trusted, if asked to"
+    )
 
 
 def process(*arguments: Any, **more: Any) -> subprocess.CompletedProcess[str]:
@@ -221,7 +272,9 @@ def process(*arguments: Any, **more: Any) -> subprocess.CompletedProcess[str]:
 def on_a_terminal(*arguments: Any) -> str:
     """What a command shows where standard error is a terminal."""
     near, far = pty.openpty()
-    running = subprocess.Popen([*COMMAND, *map(str, arguments)], stdout=subprocess.DEVNULL, stderr=far, env={**os.environ, "TERM": "xterm"})
+    running = subprocess.Popen(
+        [*COMMAND, *map(str, arguments)], stdout=subprocess.DEVNULL, stderr=far, env={**os.environ, "TERM": "xterm"}
+    )
     os.close(far)
     shown = b""
     while True:
@@ -271,5 +324,9 @@ def test_the_first_run_says_that_it_compiles_and_the_second_is_quick(tmp_path: P
 
 
 def test_a_missing_hub_order_is_printed(call: Any) -> None:
-    told = call("sssp", "g.isthmus", "--source", 0, "--memory", "10%", "--policy", "hytgraph", "--device", "model:rtx2080ti")
-    assert told.code == 0 and "hytgraph cannot run hubs first, as published; ingest it with --order hub" in " ".join(told.err.split())
+    told = call(
+        "sssp", "g.isthmus", "--source", 0, "--memory", "10%", "--policy", "hytgraph", "--device", "model:rtx2080ti"
+    )
+    assert told.code == 0 and "hytgraph cannot run hubs first, as published; ingest it with --order hub" in " ".join(
+        told.err.split()
+    )

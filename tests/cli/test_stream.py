@@ -53,27 +53,60 @@ def test_help(call: Any) -> None:
 
 
 def test_make_a_workload_and_follow_it(call: Any, tmp_path: Path) -> None:
-    made = call("make-workload", "g.isthmus", "--batches", 3, "--size", 100, "--seed", 1, "-o", tmp_path / "w.parquet", "--json")
+    made = call(
+        "make-workload", "g.isthmus", "--batches", 3, "--size", 100, "--seed", 1, "-o", tmp_path / "w.parquet", "--json"
+    )
     assert made.code == 0 and made.json["changes"] == 300
     programs = ["--program", "sssp:source=0", "--program", "pagerank:tol=1e-4,name=ranks", "--program", "wcc"]
     outputs = ["--changes", tmp_path / "changes", "-o", tmp_path / "now.isthmus"]
-    done = call("g.isthmus", *programs, "--updates", tmp_path / "w.parquet", "--check", "--strict", *outputs, "--threads", 2, "--json")
+    done = call(
+        "g.isthmus",
+        *programs,
+        "--updates",
+        tmp_path / "w.parquet",
+        "--check",
+        "--strict",
+        *outputs,
+        "--threads",
+        2,
+        "--json",
+    )
     assert done.code == 0, done.err
     facts = done.json
-    assert [each["batch"] for each in facts["batches"]] == [1, 2, 3] and [each["changes"] for each in facts["batches"]] == [100] * 3
+    assert [each["batch"] for each in facts["batches"]] == [1, 2, 3] and [
+        each["changes"] for each in facts["batches"]
+    ] == [100] * 3
     assert all(each["check"] == {} and each["inserted"] == each["deleted"] == 50 for each in facts["batches"])
-    assert set(facts["batches"][0]["programs"]) == {"sssp", "ranks", "weakly_connected_components"} == set(facts["programs"])
+    assert (
+        set(facts["batches"][0]["programs"])
+        == {"sssp", "ranks", "weakly_connected_components"}
+        == set(facts["programs"])
+    )
     assert set(facts["batches"][0]["programs"]["sssp"]) >= {"affected", "edges_read"}
     assert facts["programs"]["ranks"]["options"] == {"tol": 1e-4} and facts["programs"]["ranks"]["batch"] == 3
     assert facts["check"] == {"ok": True, "batches": 3} and facts["failed"] is None
-    assert facts["repeat"]["command"].startswith("isthmus stream g.isthmus --program") and facts["repeat"]["graph"]["checksum"]
-    assert set(facts["seconds"]) == {"open", "read", "update", "correction", "computation", "publication", "log", "total"}
+    assert (
+        facts["repeat"]["command"].startswith("isthmus stream g.isthmus --program")
+        and facts["repeat"]["graph"]["checksum"]
+    )
+    assert set(facts["seconds"]) == {
+        "open",
+        "read",
+        "update",
+        "correction",
+        "computation",
+        "publication",
+        "log",
+        "total",
+    }
     names = sorted(path.name for path in (tmp_path / "changes").iterdir())
     assert len(names) == 9 and names[0] == "batch-000001-ranks.parquet"
     with ist.open("g.isthmus") as before, ist.open(tmp_path / "now.isthmus") as now:
         assert before.edges == now.edges == facts["graph"]["edges"] and ist.verify(now.path).ok
         old, new = (ist.sssp(graph, 0).filled() for graph in (before, now))
-    changed = [pq.read_table(tmp_path / "changes" / name).column("vertex").to_pylist() for name in names if "sssp" in name]
+    changed = [
+        pq.read_table(tmp_path / "changes" / name).column("vertex").to_pylist() for name in names if "sssp" in name
+    ]
     assert set((old != new).nonzero()[0].tolist()) <= {vertex for each in changed for vertex in each}
 
 
@@ -82,7 +115,9 @@ def test_lines_for_people(call: Any) -> None:
     lines = done.out.splitlines()
     assert done.code == 0 and lines[0].startswith("batch 1: 2 changes in ") and "2/s arrive" in lines[0]
     assert lines[1].startswith("batch 2: 1 change in ")
-    assert all(word in lines[0] for word in ("update", "correction", "computation", "affected", "edges read", "changes/s"))
+    assert all(
+        word in lines[0] for word in ("update", "correction", "computation", "affected", "edges read", "changes/s")
+    )
     assert lines[2].startswith("stream on ")
     assert {"batches", "graph", "time", "rate", "bfs", "checked", "memory"} == {line.split()[0] for line in lines[3:]}
     assert "note: the graph has no weights" in call("path.isthmus", "--program", "sssp", "--updates", "u.csv").err
@@ -98,7 +133,10 @@ def test_changes_as_csv(call: Any, tmp_path: Path) -> None:
     assert call("path.isthmus", "--program", "bfs:source=0,name=from 0", "--updates", "u.csv", *changes).code == 0
     assert (tmp_path / "c" / "batch-000001-from 0.csv").read_text().splitlines()[0] == '"vertex","old","new"'
     again = call("path.isthmus", "--program", "bfs:source=0", "--updates", "u.csv", *changes)
-    assert again.code == 4 and "has changes of another stream, such as batch-000001-from 0.csv; --overwrite replaces them" in again.err
+    assert (
+        again.code == 4
+        and "has changes of another stream, such as batch-000001-from 0.csv; --overwrite replaces them" in again.err
+    )
     assert call("path.isthmus", "--program", "bfs:source=0", "--updates", "u.csv", *changes, "--overwrite").code == 0
     assert [path.name for path in (tmp_path / "c").iterdir()] == ["batch-000001-bfs.csv"]
 
@@ -106,13 +144,21 @@ def test_changes_as_csv(call: Any, tmp_path: Path) -> None:
 BAD = [
     (["--program", "sssp:sorce=1"], 2, "--program sssp:sorce=1: sssp has no option 'sorce'; did you mean source?"),
     (["--program", "ssp"], 2, "--program ssp: no algorithm 'ssp'; did you mean sssp?"),
-    (["--program", "label_propagation"], 2, "label_propagation cannot be kept current: its labels depend on every round before"),
+    (
+        ["--program", "label_propagation"],
+        2,
+        "label_propagation cannot be kept current: its labels depend on every round before",
+    ),
     (["--program", "pagerank:tol=much"], 2, "--program pagerank:tol=much: tol: expected a number, got 'much'"),
     (["--program", "bfs:source=0,depth_limit=-1"], 2, "depth_limit: expected at least 0, got -1"),
     (["--program", "pagerank:weight=perhaps"], 2, "weight: expected true or false, got 'perhaps'"),
     (["--program", "bfs:source=99999"], 6, "no vertex 99999 in the graph"),
     (["--program", "bfs:source=x"], 6, "no vertex 'x' in the graph; its ids are integers"),
-    (["--program", "bfs:source=0", "--program", "bfs:source=1"], 2, "two programs are called bfs; give one of them a name"),
+    (
+        ["--program", "bfs:source=0", "--program", "bfs:source=1"],
+        2,
+        "two programs are called bfs; give one of them a name",
+    ),
     (["--program", "bfs:source=0,source=1"], 2, "source: expected once, got it 2 times"),
     (["--window", "soon"], 2, "--window: expected a time such as 1s or 500ms, got 'soon'"),
     (["--batch", "0"], 2, "--batch"),
@@ -144,16 +190,28 @@ def test_a_bad_batch_ends_the_stream_after_the_good_ones(call: Any, stores: Path
     saved = ["-o", tmp_path / "now.isthmus"]
     done = call("g.isthmus", "--program", "bfs:source=0", "--updates", "bad.csv", "--batch", 3, "--json", *saved)
     assert done.code == 3
-    assert "error: bad.csv:5: column 'target': expected an integer, as the graph's ids are, got 'x' (1 batch applied before)" in done.err
-    assert len(done.json["batches"]) == 1 and done.json["failed"].startswith("bad.csv:5") and not (tmp_path / "now.isthmus").exists()
+    assert (
+        "error: bad.csv:5: column 'target': expected an integer, as the graph's ids are, got 'x' (1 batch "
+        "applied before)" in done.err
+    )
+    assert (
+        len(done.json["batches"]) == 1
+        and done.json["failed"].startswith("bad.csv:5")
+        and not (tmp_path / "now.isthmus").exists()
+    )
     first = call("g.isthmus", "--updates", "bad.csv")
     assert (first.code, first.out) == (3, "")
 
 
 def test_an_answer_that_differs_is_found(call: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(Live, "check", lambda self: {"bfs": "from scratch, distance of vertex 7 is 1 against 2 of the stream"})
+    monkeypatch.setattr(
+        Live, "check", lambda self: {"bfs": "from scratch, distance of vertex 7 is 1 against 2 of the stream"}
+    )
     done = call("g.isthmus", "--program", "bfs:source=0", "--updates", "u.csv", "--check", "--json")
-    assert done.code == 1 and "error: batch 1: bfs is not what a run from scratch gives: from scratch, distance of vertex 7" in done.err
+    assert (
+        done.code == 1
+        and "error: batch 1: bfs is not what a run from scratch gives: from scratch, distance of vertex 7" in done.err
+    )
     assert done.json["check"] == {"ok": False, "batches": 1} and done.json["batches"][0]["check"]
 
 
@@ -177,7 +235,11 @@ def test_standard_input(call: Any, monkeypatch: pytest.MonkeyPatch) -> None:
             monkeypatch.setattr(sys, "stdin", file)
             done = call("path.isthmus", "--program", "bfs:source=1", "--updates", "-", "--json")
         assert done.code == code, done.err
-        assert [each["changes"] for each in done.json["batches"]] == ([1] if text and not code else []) if not code else True
+        assert (
+            [each["changes"] for each in done.json["batches"]] == ([1] if text and not code else [])
+            if not code
+            else True
+        )
     assert "standard input:2: expected a JSON object" in done.err
     assert isinstance(sys.stdin, io.TextIOBase)
 
@@ -190,7 +252,17 @@ def started(*arguments: str, **how: Any) -> subprocess.Popen[bytes]:
 def test_a_pipe_that_stays_open_and_signals(stores: Path, tmp_path: Path) -> None:
     """Batches are reported while the pipe is open; a signal ends the command, and what was written stays."""
     store = str(stores / "path.isthmus")
-    arguments = [store, "--program", "bfs:source=0", "--updates", "-", "--window", "50ms", "--changes", str(tmp_path / "c")]
+    arguments = [
+        store,
+        "--program",
+        "bfs:source=0",
+        "--updates",
+        "-",
+        "--window",
+        "50ms",
+        "--changes",
+        str(tmp_path / "c"),
+    ]
     for number in (signal.SIGINT, signal.SIGTERM):
         with started(*arguments, "--overwrite") as process:
             assert process.stdin is not None and process.stdout is not None and process.stderr is not None
@@ -202,7 +274,10 @@ def test_a_pipe_that_stays_open_and_signals(stores: Path, tmp_path: Path) -> Non
             assert process.wait(60) == 128 + number
             err = process.stderr.read().decode()
             process.stdin.close()
-        kept = f"error: interrupted; 2 batches applied in memory, their changes are in {tmp_path / 'c'}; no store was changed\n"
+        kept = (
+            f"error: interrupted; 2 batches applied in memory, their changes are in {tmp_path / 'c'}; no store was "
+            f"changed\n"
+        )
         assert err.endswith(kept if number == signal.SIGINT else "")
         assert len(list((tmp_path / "c").iterdir())) == 2
     assert ist.verify(store).ok
@@ -217,9 +292,21 @@ def test_a_log(call: Any, stores: Path, tmp_path: Path) -> None:
     again = call("g.isthmus", *arguments, "--updates", "u.csv", "--batch", 1, "--check")
     assert again.code == 0 and again.out.startswith("batch 2: 1 change in ")
     assert f"note: recovered to batch 1 from {tmp_path / 'log'}: checkpoint of batch 0, 1 batch of the log" in again.err
-    assert again.out.splitlines()[-1].split() == ["log", f"{tmp_path / 'log'},", "batch", "4"] and ", log 0." in again.out
+    assert (
+        again.out.splitlines()[-1].split() == ["log", f"{tmp_path / 'log'},", "batch", "4"] and ", log 0." in again.out
+    )
     assert len(list((tmp_path / "c").iterdir())) == 4, "changes of earlier batches stay"
-    whole = call("g.isthmus", "--log", tmp_path / "log", "--updates", "u.csv", "--check", "--json", "-o", tmp_path / "now.isthmus")
+    whole = call(
+        "g.isthmus",
+        "--log",
+        tmp_path / "log",
+        "--updates",
+        "u.csv",
+        "--check",
+        "--json",
+        "-o",
+        tmp_path / "now.isthmus",
+    )
     assert "note: u.csv: 3 rows were applied before, and are passed over" in whole.err
     assert whole.json["batches"] == [] and whole.json["check"] == {"ok": True, "batches": 1}
     assert whole.json["programs"]["sssp"]["options"] == {"source": 0} and whole.json["programs"]["sssp"]["batch"] == 4
@@ -233,12 +320,20 @@ def test_a_log(call: Any, stores: Path, tmp_path: Path) -> None:
         done = call(*other, "--updates", "u.csv")
         assert done.code == code and message in done.err, done.err
     with ist.stream(log=tmp_path / "log", threads=1):
-        assert "another stream is writing to this log" in call("g.isthmus", "--log", tmp_path / "log", "--updates", "u.csv").err
+        assert (
+            "another stream is writing to this log"
+            in call("g.isthmus", "--log", tmp_path / "log", "--updates", "u.csv").err
+        )
 
 
 @pytest.mark.timeout(300)
 def test_killed_again_and_again_it_ends_as_if_it_was_not(call: Any, stores: Path, tmp_path: Path) -> None:
-    assert call("make-workload", "g.isthmus", "--batches", 200, "--size", 10, "--seed", 3, "-o", tmp_path / "w.parquet").code == 0
+    assert (
+        call(
+            "make-workload", "g.isthmus", "--batches", 200, "--size", 10, "--seed", 3, "-o", tmp_path / "w.parquet"
+        ).code
+        == 0
+    )
     updates = ["--program", "sssp:source=0", "--updates", str(tmp_path / "w.parquet")]
     arguments = [str(stores / "g.isthmus"), "--log", str(tmp_path / "log"), "--log-size", "2kB", *updates]
     draw, told = random.Random(1), 0
@@ -255,7 +350,9 @@ def test_killed_again_and_again_it_ends_as_if_it_was_not(call: Any, stores: Path
     assert told < 200
     last = call(*arguments, "--check", "-o", tmp_path / "killed.isthmus", "--json")
     assert last.code == 0 and last.json["check"]["ok"] and last.json["log"]["batch"] == 200
-    assert told <= last.json["log"]["recovered"]["batch"] <= told + 1, "at most the one that was being applied is there untold"
+    assert told <= last.json["log"]["recovered"]["batch"] <= told + 1, (
+        "at most the one that was being applied is there untold"
+    )
     assert call("g.isthmus", *updates, "-o", tmp_path / "whole.isthmus").code == 0
     with ist.open(tmp_path / "killed.isthmus") as killed, ist.open(tmp_path / "whole.isthmus") as whole:
         assert killed.snapshot.identity() == whole.snapshot.identity()
@@ -268,12 +365,23 @@ def test_a_reader_that_goes_away(stores: Path) -> None:
         process.stdin.write(ONE.encode())
         process.stdin.close()
         assert process.wait(60) == 1
-        assert process.stderr.read().decode() in ("", "error: input or output: Broken pipe\n"), "as typer does it, or as we do"
+        assert process.stderr.read().decode() in ("", "error: input or output: Broken pipe\n"), (
+            "as typer does it, or as we do"
+        )
 
 
 def test_a_live_line_on_a_terminal(stores: Path) -> None:
     terminal, theirs = pty.openpty()
-    arguments = [str(stores / "path.isthmus"), "--program", "bfs:source=0", "--updates", str(stores / "u.csv"), "--batch", "1", "--json"]
+    arguments = [
+        str(stores / "path.isthmus"),
+        "--program",
+        "bfs:source=0",
+        "--updates",
+        str(stores / "u.csv"),
+        "--batch",
+        "1",
+        "--json",
+    ]
     with started(*arguments, stderr=theirs) as process:
         os.close(theirs)
         seen = b""
@@ -297,19 +405,35 @@ def test_a_modelled_device(call: Any, tmp_path: Path) -> None:
     given = ["g.isthmus", "--program", "sssp:source=0", "--updates", tmp_path / "w.parquet", *where]
     done = call(*given, "--policy", "grapin-zc", "--check", "--json")
     assert done.code == 0, done.err
-    assert (done.json["device"], done.json["policy"], done.json["check"]["ok"]) == ("model:rtx2080ti", "grapin-zc", True)
+    assert (done.json["device"], done.json["policy"], done.json["check"]["ok"]) == (
+        "model:rtx2080ti",
+        "grapin-zc",
+        True,
+    )
     assert done.json["transfer"]["bytes"] == sum(each["transfer"]["bytes"] for each in done.json["batches"]) > 0
     plain = call(*given)
     assert plain.code == 0 and "to model:rtx2080ti by auto" in " ".join(plain.out.split())
     found = call("compare", *given, "--json")
     assert found.code == 0, found.err
-    assert [run["recipe"] for run in found.json["runs"]] == ["auto", "grapin", "grapin-zc", "grapin-page", "grapin-recompute"]
-    assert found.json["runs"][2]["transfer"]["bytes"] == done.json["transfer"]["bytes"], "the same stream moves the same"
+    assert [run["recipe"] for run in found.json["runs"]] == [
+        "auto",
+        "grapin",
+        "grapin-zc",
+        "grapin-page",
+        "grapin-recompute",
+    ]
+    assert found.json["runs"][2]["transfer"]["bytes"] == done.json["transfer"]["bytes"], (
+        "the same stream moves the same"
+    )
     shown = call("compare", *given, "--policies", "auto,grapin-zc")
     assert shown.code == 0 and "Answers agree" in shown.out and "grapin-page" not in shown.out
     assert call(*given[:-4], "--policy", "grapin").code == 2
     shown = call("compare", *given, "--policies", "auto,grapin-zc", "--report", tmp_path / "all.html")
-    assert shown.code == 0 and f"written  {tmp_path}/all.html" in shown.out and " Take " in f" {' '.join(shown.out.split())}"
+    assert (
+        shown.code == 0
+        and f"written  {tmp_path}/all.html" in shown.out
+        and " Take " in f" {' '.join(shown.out.split())}"
+    )
     assert "<h1>Recipes of streams on g.isthmus</h1>" in (tmp_path / "all.html").read_text()
     refused = call("compare", *given, "--report", tmp_path / "all.pdf")
     assert (refused.code, refused.out) == (2, "") and "all.pdf: expected a name that ends in .html" in refused.err

@@ -23,7 +23,9 @@ def call(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tm
     return caller(capsys, monkeypatch)
 
 
-@pytest.mark.parametrize("words", [["-q", "run", "sssp"], ["--quiet", "run", "sssp"], ["run", "sssp", "-q"], ["run", "sssp", "--quiet"]])
+@pytest.mark.parametrize(
+    "words", [["-q", "run", "sssp"], ["--quiet", "run", "sssp"], ["run", "sssp", "-q"], ["run", "sssp", "--quiet"]]
+)
 def test_quiet_says_nothing(call: Any, words: list[str]) -> None:
     done = call(*words, "p.isthmus", "--source", 0, "-o", "x.csv")
     assert (done.code, done.out, done.err) == (0, "", "")
@@ -42,7 +44,9 @@ def test_quiet_still_says_what_was_asked_for_and_errors(call: Any) -> None:
 def test_verbose_logs_on_standard_error(call: Any) -> None:
     done = call("run", "bfs", "p.isthmus", "--source", 0, "-v", "--memory", "10%", "--policy", "filter")
     lines = done.err.splitlines()
-    assert re.fullmatch(r"\d\d:\d\d:\d\d  bfs: iteration 1, 1 active, 1 edge, 4\.1 kB by filter in 1 request, \d+\.\d+ s", lines[0])
+    assert re.fullmatch(
+        r"\d\d:\d\d:\d\d  bfs: iteration 1, 1 active, 1 edge, 4\.1 kB by filter in 1 request, \d+\.\d+ s", lines[0]
+    )
     assert sum("iteration" in line for line in lines) == 6
     assert "iteration 1, " not in done.out
     assert "reading (3 edges)" in call("generate", "path", "--vertices", 4, "-o", "r.isthmus", "--verbose").err
@@ -69,7 +73,9 @@ def completed(line: str) -> list[str]:
     words = {"_ISTHMUS_COMPLETE": "complete_bash", "COMP_WORDS": line, "COMP_CWORD": str(len(line.split(" ")) - 1)}
     say = "import atexit, sys\natexit.register(lambda: print('numba' in sys.modules, file=sys.stderr))"
     code = f"{say}\nfrom isthmus.cli.main import app\napp(prog_name='isthmus')"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False, env={**os.environ, **words})
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=False, env={**os.environ, **words}
+    )
     assert done.stderr.split()[-1] == str("--" in line), done.stderr  # an algorithm is imported for its options only
     return done.stdout.split()
 

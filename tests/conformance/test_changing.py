@@ -1,7 +1,8 @@
-"""Graphs that have changed, in memory and on disk: every algorithm gives the oracle's answer on the current snapshot, in every way.
+"""Graphs that have changed, in memory and on disk: every algorithm gives the oracle's answer on the current snapshot,
+in every way.
 
-Each graph of the suite is reached by batches from another one: edges that were missing, too many or had other weights, vertices that
-came and went. So lists are not sorted, have gaps, and numbers do not follow ids.
+Each graph of the suite is reached by batches from another one: edges that were missing, too many or had other weights,
+vertices that came and went. So lists are not sorted, have gaps, and numbers do not follow ids.
 """
 
 from __future__ import annotations
@@ -39,14 +40,31 @@ from isthmus.runtime.public import function_of
 
 __all__ = ["tight"]  # a fixture
 NAMES = (
-    "skewed", "skewed-real", "grid", "star", "path", "two-components", "loops-and-parallels", "one-loop", "no-edges", "strings",
+    "skewed",
+    "skewed-real",
+    "grid",
+    "star",
+    "path",
+    "two-components",
+    "loops-and-parallels",
+    "one-loop",
+    "no-edges",
+    "strings",
     "sparse-ids",
-)  # fmt: skip
-FARS: dict[str, dict[str, Any]] = {"near": {}, "ram": {"far": "ram"}, "model": {"device": "model:rtx2080ti"}, "disk": {}}
+)
+FARS: dict[str, dict[str, Any]] = {
+    "near": {},
+    "ram": {"far": "ram"},
+    "model": {"device": "model:rtx2080ti"},
+    "disk": {},
+}
 WAYS = [
-    way for way in itertools.product(kinds.RECIPES, FARS, ("1%", "50%", None), (1, 2)) if (way[1] == "near") == (way[2] is None)
-]  # fmt: skip
-SMALL = {"staging": 1, "merged": 4096, "gathered": 4096, "few_bytes": 0}  # lists on disk are read and patched in many pieces
+    way
+    for way in itertools.product(kinds.RECIPES, FARS, ("1%", "50%", None), (1, 2))
+    if (way[1] == "near") == (way[2] is None)
+]
+# Lists on disk are read and patched in many pieces.
+SMALL = {"staging": 1, "merged": 4096, "gathered": 4096, "few_bytes": 0}
 WAYS_EACH = 2
 
 
@@ -95,14 +113,21 @@ def changed(case: kinds.Case, align: bool | None = None, folder: Path | None = N
     draw.shuffle(missing)
     half = len(missing) // 2
     graph.apply(edits(case, rows + missing[:half]))
-    graph.apply(edits(case, [(INSERT, u, v, 9) for u, v, *_ in more] + [(DELETE, *row[1:]) for row in missing[: half // 3]]))
+    graph.apply(
+        edits(case, [(INSERT, u, v, 9) for u, v, *_ in more] + [(DELETE, *row[1:]) for row in missing[: half // 3]])
+    )
     graph.apply(edits(case, missing[: half // 3], removed=[s for s in strangers if s in graph][::2]))
     if isinstance(graph, OverlayGraph) and len(case.edges) % 2:
         graph.merge()
     again = [(INSERT, u, v, w) for (u, v), w in want.items() if (u, v) in have]
     reweighed = [(REWEIGH, u, v, w) for (u, v), w in want.items() if (u, v) in have and case.weighted]
     graph.apply(edits(case, [(DELETE, *row[1:]) for row in again[::4]], added=[v for v in ends if v not in graph]))
-    graph.apply(edits(case, missing[half:] + again[::4] + [row for row in reweighed if row[1:3] not in {r[1:3] for r in again[::4]}]))
+    graph.apply(
+        edits(
+            case,
+            missing[half:] + again[::4] + [row for row in reweighed if row[1:3] not in {r[1:3] for r in again[::4]}],
+        )
+    )
     graph.apply(edits(case, [], removed=[s for s in strangers if s in graph]))
     return graph
 
@@ -166,12 +191,16 @@ def test_all_pairs_of_choices_meet() -> None:
 
 def test_no_algorithm_is_left_out() -> None:
     covered = {*MORE, *(program.algorithm for program in kinds.ALGORITHMS), test_layered.ALGORITHM}
-    assert {name for name in ALGORITHMS.names() if name not in covered} == set(), "it has no oracle; compare it with itself here"
+    assert {name for name in ALGORITHMS.names() if name not in covered} == set(), (
+        "it has no oracle; compare it with itself here"
+    )
 
 
 @pytest.mark.parametrize("name", list(CASES))
 def test_batches_have_made_the_graph_of_the_case(name: str) -> None:
-    """Otherwise the tests below would compare answers on other graphs; and they would show nothing if nothing was out of order."""
+    """Otherwise the tests below would compare answers on other graphs; and they would show nothing if nothing was out
+    of order.
+    """
     case = case_of(name)
     graph = case.graphs["changing"]
     assert graph.number == 6 and graph.ids.natural(0, graph.vertices).tolist() == case.oracle.ids
@@ -182,7 +211,9 @@ def test_batches_have_made_the_graph_of_the_case(name: str) -> None:
         neighbours = fresh.neighbors(v).tolist()
         assert graph.neighbors(v).tolist() == neighbours
         if case.weighted and len(neighbours) < 50:
-            assert [graph.edge_weights(v, u).tolist() for u in neighbours] == [fresh.edge_weights(v, u).tolist() for u in neighbours]
+            assert [graph.edge_weights(v, u).tolist() for u in neighbours] == [
+                fresh.edge_weights(v, u).tolist() for u in neighbours
+            ]
     if len(case.edges) > 20:
         begins, ends, targets, _ = graph.sides["out"].arrays()
         lists = [targets[begins[v] : ends[v]].tolist() for v in range(graph.vertices)]
@@ -231,7 +262,12 @@ def test_neural_networks(name: str) -> None:
 def test_batches_have_made_the_same_graph_on_disk(name: str) -> None:
     case = case_of(name)
     near, far = case.graphs["changing"], case.graphs["on disk"]
-    assert (far.vertices, far.edges, far.arcs, far.self_loops) == (near.vertices, near.edges, near.arcs, near.self_loops)
+    assert (far.vertices, far.edges, far.arcs, far.self_loops) == (
+        near.vertices,
+        near.edges,
+        near.arcs,
+        near.self_loops,
+    )
     assert far.ids.natural(0, far.vertices).tolist() == case.oracle.ids
     for v in case.oracle.ids:
         assert far.neighbors(v).tolist() == near.neighbors(v).tolist()
@@ -239,7 +275,9 @@ def test_batches_have_made_the_same_graph_on_disk(name: str) -> None:
         for u in near.neighbors(v).tolist()[:20] if case.weighted else ():
             assert far.edge_weights(v, u).tolist() == near.edge_weights(v, u).tolist()
     if len(case.edges) > 20:
-        assert far.sides["out"].overlay.added_tails.size and far.sides["out"].overlay.removed_slots.size, "nothing is patched"
+        assert far.sides["out"].overlay.added_tails.size and far.sides["out"].overlay.removed_slots.size, (
+            "nothing is patched"
+        )
 
 
 @pytest.mark.parametrize("algorithm", ALGORITHMS.names())

@@ -25,9 +25,14 @@ CASES = {case.name: case for case in kinds.cases()}
 PROGRAMS = {program.name: program for program in kinds.PROGRAMS}
 WAYS_EACH, TIGHT_EACH = 5, 3  # ways of a graph and a program
 ENGINES = {
-    "filter": {"filter"}, "subway": {"compaction"}, "emogi": {"zero_copy"}, "unified": {"unified"}, "grus": {"unified"},
-    "scaph": {"filter", "compaction", "cache"}, "hytgraph": {"filter", "compaction", "zero_copy", "cache"},
-}  # fmt: skip
+    "filter": {"filter"},
+    "subway": {"compaction"},
+    "emogi": {"zero_copy"},
+    "unified": {"unified"},
+    "grus": {"unified"},
+    "scaph": {"filter", "compaction", "cache"},
+    "hytgraph": {"filter", "compaction", "zero_copy", "cache"},
+}
 
 
 @pytest.fixture(scope="module")
@@ -74,8 +79,13 @@ def assert_moved(result: Any, way: kinds.Way) -> None:
     if moving:
         assert facts["policy"] == recipe
         used = set(facts["engines"])
-        assert used <= ENGINES[recipe] if recipe in ("scaph", "hytgraph", "grus") else used == (ENGINES[recipe] if active else set())
-        assert facts["transfer"]["bytes"] > 0 if active else recipe == "grus" or not facts["transfer"]["bytes"]  # which prefetches
+        assert (
+            used <= ENGINES[recipe]
+            if recipe in ("scaph", "hytgraph", "grus")
+            else used == (ENGINES[recipe] if active else set())
+        )
+        # Which prefetches.
+        assert facts["transfer"]["bytes"] > 0 if active else recipe == "grus" or not facts["transfer"]["bytes"]
         if recipe in ("filter", "subway", "emogi"):  # with others edges may be near
             assert facts["transfer"]["requests"] >= sum(1 for iteration in result.trace if iteration.active_edges)
     elif budget is None:
@@ -153,9 +163,17 @@ def test_the_small_sizes_really_are_small(case: Any) -> None:
 def test_no_vertex(tmp_path: Any) -> None:
     none = np.empty(0, np.int64)
     for graph in (ist.ingest((none, none), tmp_path / "g.isthmus"), ist.read((none, none))):
-        for how in ({}, {"memory": "10%", "policy": "filter", "far": "ram"}, {"memory": "10%", "policy": "emogi", "far": "ram"}):
+        for how in (
+            {},
+            {"memory": "10%", "policy": "filter", "far": "ram"},
+            {"memory": "10%", "policy": "emogi", "far": "ram"},
+        ):
             assert ist.weakly_connected_components(graph, **how).to_arrow().num_rows == 0
-            for result in (ist.pagerank(graph, **how), ist.pagerank(graph, iterations=3, **how), ist.run(kinds.spread(), graph, **how)):
+            for result in (
+                ist.pagerank(graph, **how),
+                ist.pagerank(graph, iterations=3, **how),
+                ist.run(kinds.spread(), graph, **how),
+            ):
                 assert (result.values.size, result.summary()["transfer"]["bytes"]) == (0, 0)
                 assert not any("stopped" in note for note in result.trace.notes)
             for search in (ist.bfs, ist.sssp):
@@ -177,10 +195,16 @@ def medium(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     folder = tmp_path_factory.mktemp("medium")
     graphs = {
         (order, real): ist.generate(
-            "rmat", folder / f"{order}{real}.isthmus", scale=14, seed=3, order=order, weights="0.0:9.0" if real else "0:40"
+            "rmat",
+            folder / f"{order}{real}.isthmus",
+            scale=14,
+            seed=3,
+            order=order,
+            weights="0.0:9.0" if real else "0:40",
         )
-        for order in ("natural", "hub") for real in (False, True)
-    }  # fmt: skip
+        for order in ("natural", "hub")
+        for real in (False, True)
+    }
     return {"graphs": graphs, "matrices": {real: matrix(graphs["natural", real]) for real in (False, True)}}
 
 
@@ -188,7 +212,9 @@ def matrix(graph: Any) -> Any:
     """The stored arcs as a sparse matrix, zeros among the weights kept apart as explicit entries."""
     read = graph.store.read
     n = graph.vertices
-    return sparse.csr_array((read("out.weights").astype(np.float64), read("out.targets").astype(np.int32), read("out.offsets")), (n, n))
+    return sparse.csr_array(
+        (read("out.weights").astype(np.float64), read("out.targets").astype(np.int32), read("out.offsets")), (n, n)
+    )
 
 
 def distances(arcs: Any, source: int, weighted: bool) -> Any:
@@ -199,7 +225,9 @@ def distances(arcs: Any, source: int, weighted: bool) -> Any:
 def ranks(arcs: Any, alpha: float, weighted: bool, rounds: int = 400) -> Any:
     n = arcs.shape[0]
     values = arcs.data if weighted else np.ones_like(arcs.data)
-    strength = np.add.reduceat(np.append(values, 0.0), np.minimum(arcs.indptr[:-1], values.size)) * (np.diff(arcs.indptr) > 0)
+    strength = np.add.reduceat(np.append(values, 0.0), np.minimum(arcs.indptr[:-1], values.size)) * (
+        np.diff(arcs.indptr) > 0
+    )
     along = sparse.csr_array((values, arcs.indices, arcs.indptr), arcs.shape).T.tocsr()
     x = np.full(n, 1 / n)
     for _ in range(rounds):
@@ -210,10 +238,19 @@ def ranks(arcs: Any, alpha: float, weighted: bool, rounds: int = 400) -> Any:
 
 # Every recipe, budget and number of threads meets both orders.
 MEDIUM = [
-    ("filter", "1%", 2, "natural"), ("filter", "10%", 1, "hub"), ("filter", "50%", 2, "natural"), ("filter", "50%", 2, "hub"),
-    ("filter", "100%", 2, "hub"), ("emogi", "1%", 2, "hub"), ("emogi", "10%", 1, "natural"), ("emogi", "100%", 2, "natural"),
-    ("auto", "1%", 2, "natural"), ("auto", "10%", 1, "hub"), ("auto", None, 2, "natural"), ("auto", None, 2, "hub"),
-]  # fmt: skip
+    ("filter", "1%", 2, "natural"),
+    ("filter", "10%", 1, "hub"),
+    ("filter", "50%", 2, "natural"),
+    ("filter", "50%", 2, "hub"),
+    ("filter", "100%", 2, "hub"),
+    ("emogi", "1%", 2, "hub"),
+    ("emogi", "10%", 1, "natural"),
+    ("emogi", "100%", 2, "natural"),
+    ("auto", "1%", 2, "natural"),
+    ("auto", "10%", 1, "hub"),
+    ("auto", None, 2, "natural"),
+    ("auto", None, 2, "hub"),
+]
 
 
 @pytest.mark.parametrize(("policy", "memory", "threads", "order"), MEDIUM)
@@ -229,12 +266,17 @@ def test_a_larger_graph(medium: Any, policy: str, memory: str | None, threads: i
     result = ist.sssp(real, 5, **how)
     assert np.array_equal(result.values, cached("sssp real", lambda: distances(medium["matrices"][True], 5, True)))
     components = ist.weakly_connected_components(graph, **how)
-    assert np.array_equal(components.values, cached("components", lambda: smallest_of(csgraph.connected_components(arcs, False)[1])))
+    assert np.array_equal(
+        components.values, cached("components", lambda: smallest_of(csgraph.connected_components(arcs, False)[1]))
+    )
     rank = ist.pagerank(graph, tol=1e-6, **how)
     error = np.abs(rank.values - cached("ranks", lambda: ranks(arcs, 0.85, False))).sum()
     assert error <= rank.summary()["result"]["error_bound"] <= 1e-6
     by_weight = ist.pagerank(real, tol=1e-6, weight=True, **how)
-    assert np.abs(by_weight.values - cached("by weight", lambda: ranks(medium["matrices"][True], 0.85, True))).sum() <= 1e-6
+    assert (
+        np.abs(by_weight.values - cached("by weight", lambda: ranks(medium["matrices"][True], 0.85, True))).sum()
+        <= 1e-6
+    )
     for result in (*answers, components, rank, by_weight):
         assert_moved(result, (policy, "store", memory, threads, order))
 

@@ -1,7 +1,8 @@
-"""Runs on a GPU: program × recipe × budget × order × graph gives one answer, moves what the model moves, and frees all memory.
+"""Runs on a GPU: program × recipe × budget × order × graph gives one answer, moves what the model moves, and frees all
+memory.
 
-`LazyCard` (tests/gpus.py) runs them without a GPU, and finds waits that are missing. With NUMBA_ENABLE_CUDASIM=1 a smaller covering
-set goes through numba-cuda's simulator.
+`LazyCard` (tests/gpus.py) runs them without a GPU, and finds waits that are missing. With NUMBA_ENABLE_CUDASIM=1 a
+smaller covering set goes through numba-cuda's simulator.
 """
 
 from __future__ import annotations
@@ -32,7 +33,9 @@ RECIPES = ("filter", "subway", "emogi", "emogi:hot", "unified", "grus", "scaph",
 CACHED = ("emogi:hot", "scaph", "scaph:hbase", "hytgraph", "auto")  # these keep edges near
 WAYS = list(itertools.product(RECIPES, ("1%", "50%", None), ("natural", "hub")))
 SIMULATED = ("skewed-real", "loops-and-parallels", "two-components", "one-loop", "no-edges", "strings")
-SIMULATED_WAYS = list(itertools.product([recipe for recipe in RECIPES if recipe != "emogi:hot"], ("1%", None), ("natural",)))
+SIMULATED_WAYS = list(
+    itertools.product([recipe for recipe in RECIPES if recipe != "emogi:hot"], ("1%", None), ("natural",))
+)
 
 
 def pairs(graphs: Any) -> list[tuple[str, str]]:
@@ -115,26 +118,47 @@ def test_every_way_gives_the_oracles_answer(case: Any, name: str, card: LazyCard
 
 
 @pytest.mark.parametrize("recipe", [*RECIPES, "scaph:hbase"])
-@pytest.mark.parametrize("name", ["bfs", "sssp", "pagerank", "weakly_connected_components", "odd-steps", "spread-weighted", "katz"])
+@pytest.mark.parametrize(
+    "name", ["bfs", "sssp", "pagerank", "weakly_connected_components", "odd-steps", "spread-weighted", "katz"]
+)
 @pytest.mark.parametrize("case", ["skewed", "skewed-real", "grid"], indirect=True)
-def test_bytes_and_requests_are_those_of_the_modelled_device(case: Any, name: str, recipe: str, card: LazyCard, tight: None) -> None:
-    run = declared.PROGRAMS[name].run if name in declared.PROGRAMS else lambda c, g, **how: more.MORE[name][0](more.Places(c), g, **how)
+def test_bytes_and_requests_are_those_of_the_modelled_device(
+    case: Any, name: str, recipe: str, card: LazyCard, tight: None
+) -> None:
+    run = (
+        declared.PROGRAMS[name].run
+        if name in declared.PROGRAMS
+        else lambda c, g, **how: more.MORE[name][0](more.Places(c), g, **how)
+    )
     for budget in ("90%", "200%") if recipe in CACHED else ("1%", None):
         how = {"policy": recipe, "memory": budget, "threads": 1}
-        found = [run(case, case.graphs["natural store"], device=each, **how).summary() for each in ("cuda:0", "model:rtx2080ti")]
+        found = [
+            run(case, case.graphs["natural store"], device=each, **how).summary()
+            for each in ("cuda:0", "model:rtx2080ti")
+        ]
         assert found[0]["transfer"].pop("row_bytes") >= 0
         for key in ("transfer", "engines", "iterations", "load", "cache"):
             assert found[0][key] == found[1][key], (key, budget)
 
 
-@pytest.mark.parametrize(("recipe", "name", "budget"), [
-    ("emogi:hot", "pagerank", "200%"), ("hytgraph", "pagerank", "200%"), ("auto", "sssp", "90%"), ("auto", "katz", "90%"),
-    ("scaph", "sssp", "200%"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("recipe", "name", "budget"),
+    [
+        ("emogi:hot", "pagerank", "200%"),
+        ("hytgraph", "pagerank", "200%"),
+        ("auto", "sssp", "90%"),
+        ("auto", "katz", "90%"),
+        ("scaph", "sssp", "200%"),
+    ],
+)
 @pytest.mark.parametrize("case", ["skewed"], indirect=True)
 def test_caches_are_of_use_there(case: Any, recipe: str, name: str, budget: str, card: LazyCard, tight: None) -> None:
     """So the test above would see a cache that serves nothing."""
-    run = declared.PROGRAMS[name].run if name in declared.PROGRAMS else lambda c, g, **how: more.MORE[name][0](more.Places(c), g, **how)
+    run = (
+        declared.PROGRAMS[name].run
+        if name in declared.PROGRAMS
+        else lambda c, g, **how: more.MORE[name][0](more.Places(c), g, **how)
+    )
     found = run(case, case.graphs["natural store"], device="cuda:0", policy=recipe, memory=budget, threads=1)
     assert found.summary()["cache"]["hit_edges"] > 0
 
@@ -156,7 +180,8 @@ def test_uploaded_rows_are_counted(card: LazyCard, tight: None, monkeypatch: pyt
         card.record_of.clear()
         found = ist.sssp(graph, 1, device="cuda:0", policy=recipe, memory="50%", threads=1).summary()
         copies = sum(work.bytes for work in card.record_of if work.kind == "copy" and work.writes[0].dtype != np.uint8)
-        others = copies - found["transfer"]["row_bytes"] - 8 * (320 + 1) - 4  # positions of lists, and a weight for those without
+        # Positions of lists, and a weight for those without.
+        others = copies - found["transfer"]["row_bytes"] - 8 * (320 + 1) - 4
         assert 0 <= others <= 8 * 8 + 8 * 5  # where partitions begin, and those that count all edges
 
 
@@ -181,7 +206,9 @@ class ReadingCard(LazyCard):
             work.do = counted
 
 
-def requests(kind: int, room: int, vertices: Any, begins: Any, weight_begins: Any, lengths: Any, counts: Any, width: int) -> int:
+def requests(
+    kind: int, room: int, vertices: Any, begins: Any, weight_begins: Any, lengths: Any, counts: Any, width: int
+) -> int:
     rows = slice(kind * room, kind * room + int(counts[kind]))
     if width == 1:
         return 2 * int(lengths[rows].sum())
@@ -189,7 +216,9 @@ def requests(kind: int, room: int, vertices: Any, begins: Any, weight_begins: An
     return 2 * int((last - first + 1).sum())
 
 
-def test_what_kernels_read_by_zero_copy_is_what_the_link_counts(monkeypatch: pytest.MonkeyPatch, card: LazyCard, tight: None) -> None:
+def test_what_kernels_read_by_zero_copy_is_what_the_link_counts(
+    monkeypatch: pytest.MonkeyPatch, card: LazyCard, tight: None
+) -> None:
     reading = ReadingCard()
     monkeypatch.setattr(device, "open_card", lambda number: reading)
     graph = ist.read(CASES["skewed"].columns(), vertices=320)
@@ -198,7 +227,9 @@ def test_what_kernels_read_by_zero_copy_is_what_the_link_counts(monkeypatch: pyt
     assert reading.held == {}
 
 
-simulator = pytest.mark.skipif(not shim.simulated(), reason="set NUMBA_ENABLE_CUDASIM=1 to run kernels in numba-cuda's simulator")
+simulator = pytest.mark.skipif(
+    not shim.simulated(), reason="set NUMBA_ENABLE_CUDASIM=1 to run kernels in numba-cuda's simulator"
+)
 
 
 @pytest.fixture

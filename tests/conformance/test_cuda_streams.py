@@ -1,7 +1,8 @@
-"""Streams on a GPU: after every batch the answers of a modelled device, the same bytes, and no memory that is not freed.
+"""Streams on a GPU: after every batch the answers of a modelled device, the same bytes, and no memory that is not
+freed.
 
-`LazyCard` (tests/gpus.py) runs them without a GPU; with NUMBA_ENABLE_CUDASIM=1 one also goes through numba-cuda's simulator.
-Tests `stream/cuda_reads.py` and `cache/cuda_chunks.py`.
+`LazyCard` (tests/gpus.py) runs them without a GPU; with NUMBA_ENABLE_CUDASIM=1 one also goes through numba-cuda's
+simulator. Tests `stream/cuda_reads.py` and `cache/cuda_chunks.py`.
 """
 
 from __future__ import annotations
@@ -42,7 +43,8 @@ FAR_WIDTHS = skeleton.far_widths
 
 @pytest.fixture(autouse=True)
 def in_order(monkeypatch: pytest.MonkeyPatch) -> None:
-    """One thread follows each short row, so edges come in the model's order, and of parents that are equally good the same one is kept.
+    """One thread follows each short row, so edges come in the model's order, and of parents that are equally good the
+    same one is kept.
 
     Corrections of later batches read what depends on it. Requests are counted as by a warp, either way.
     """
@@ -68,11 +70,16 @@ def figures(transfer: Any) -> dict[str, Any]:
     return {**transfer.as_dict(), "upkeep_seconds": 0}
 
 
-def batches(model: Model, policy: str, memory: str, wanted: list[Any], count: int = 6) -> Iterator[tuple[Any, Any, Any]]:
+def batches(
+    model: Model, policy: str, memory: str, wanted: list[Any], count: int = 6
+) -> Iterator[tuple[Any, Any, Any]]:
     """(on the GPU, on the modelled device, and number of the batch), after every batch."""
     graph = model.graph()
     how: dict[str, Any] = {"policy": policy, "memory": memory}
-    with ist.stream(graph, wanted, device=GPU, **how) as there, ist.stream(graph, wanted, device=MODEL, **how) as modelled:
+    with (
+        ist.stream(graph, wanted, device=GPU, **how) as there,
+        ist.stream(graph, wanted, device=MODEL, **how) as modelled,
+    ):
         assert figures(there.opened) == figures(modelled.opened)
         assert there.device == GPU
         for number in range(count):
@@ -85,7 +92,9 @@ def batches(model: Model, policy: str, memory: str, wanted: list[Any], count: in
 
 @pytest.mark.parametrize("policy", POLICIES)
 @pytest.mark.parametrize(("seed", "memory"), [(1, "10%"), (2, "60%"), (4, "0%"), (6, "200%")])
-def test_answers_and_bytes_are_those_of_the_modelled_device(policy: str, seed: int, memory: str, card: LazyCard, tight: None) -> None:
+def test_answers_and_bytes_are_those_of_the_modelled_device(
+    policy: str, seed: int, memory: str, card: LazyCard, tight: None
+) -> None:
     """Also when vertices come and go."""
     model = Model(seed, 60)
     for there, modelled, number in batches(model, policy, memory, programs(model.source)):
@@ -106,7 +115,10 @@ def test_near_lists_are_what_far_memory_has(policy: str, seed: int, card: LazyCa
             for v in np.flatnonzero(hot.marks_of(side, there.graph.vertices)).tolist():
                 at, length = int(hot.chunks.begins[hot.offset(side) + v]), int(ends[v] - begins[v])
                 assert hot.chunks.targets[at : at + length].tolist() == targets[begins[v] : ends[v]].tolist()
-                assert hot.chunks.weights is None or (hot.chunks.weights[at : at + length] == weights[begins[v] : ends[v]]).all()
+                assert (
+                    hot.chunks.weights is None
+                    or (hot.chunks.weights[at : at + length] == weights[begins[v] : ends[v]]).all()
+                )
                 held += 1
     assert held > 0
 
@@ -129,7 +141,10 @@ def test_long_lists_are_followed_as_on_the_modelled_device(policy: str, card: La
     graph, changes = skewed()
     how: dict[str, Any] = {"policy": policy, "memory": "30%", "threads": 1}
     wanted = [ist.SSSP(source=0), ist.WeaklyConnectedComponents()]
-    with ist.stream(graph, wanted, device=GPU, **how) as there, ist.stream(graph, wanted, device=MODEL, **how) as modelled:
+    with (
+        ist.stream(graph, wanted, device=GPU, **how) as there,
+        ist.stream(graph, wanted, device=MODEL, **how) as modelled,
+    ):
         for batch in changes:
             found, expected = (live.apply(**batch) for live in (there, modelled))
             assert figures(found.transfer) == figures(expected.transfer)
@@ -163,7 +178,9 @@ def test_wrong_values_are_found_by_kernels(card: LazyCard, tight: None, monkeypa
         live.apply(**changes[0])
         done = {work.name for work in card.record_of}
         assert {"orphan_heads", "orphan_children", "give_up", "hear", "send"} <= done
-        assert all(now is then for now, then in zip(live._programs["sssp"].state.arrays, state, strict=True)), "it stays where it is"
+        assert all(now is then for now, then in zip(live._programs["sssp"].state.arrays, state, strict=True)), (
+            "it stays where it is"
+        )
         assert live.check() == {}
 
 
@@ -172,7 +189,13 @@ def test_kernels_read_near_lists(card: LazyCard, tight: None) -> None:
     model, followed = Model(2, 60), 0
     for there, _, _ in batches(model, "auto", "200%", programs(model.source)):
         near = there._far.hot.chunks.targets
-        pushed = [array for work in card.record_of if work.name == "push" for array in work.writes if array.dtype == near.dtype]
+        pushed = [
+            array
+            for work in card.record_of
+            if work.name == "push"
+            for array in work.writes
+            if array.dtype == near.dtype
+        ]
         followed += sum(np.shares_memory(near, array) for array in pushed)
         card.record_of.clear()
     assert followed > 0
@@ -192,7 +215,9 @@ def test_edges_are_not_copied_for_a_batch(card: LazyCard, tight: None) -> None:
     assert card.held == {}
 
 
-def test_a_batch_that_is_undone_leaves_nothing_near(card: LazyCard, tight: None, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_batch_that_is_undone_leaves_nothing_near(
+    card: LazyCard, tight: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
     model = Model(2, 60)
     with ist.stream(model.graph(), [ist.SSSP(source=model.source)], device=GPU, memory="60%") as live:
         live.apply(**model.batch())
@@ -269,8 +294,11 @@ def test_edges_that_another_session_has_locked(card: LazyCard, tight: None) -> N
         reads = live._far
         assert isinstance(reads, CudaReads)
         reads._unregister(list(reads._registered))
-        other = card.register(live.graph.sides["out"].targets.view(np.uint8))  # as it may, when the graph has just replaced them
-        with pytest.raises(BatchError, match="another session has page-locked this stream's edges; close it; nothing was applied"):
+        # as it may, when the graph has just replaced them.
+        other = card.register(live.graph.sides["out"].targets.view(np.uint8))
+        with pytest.raises(
+            BatchError, match="another session has page-locked this stream's edges; close it; nothing was applied"
+        ):
             live.apply(**changes[0])
         card.free(other)
         live.apply(**changes[0])
@@ -296,8 +324,12 @@ def test_columns_are_freed_after_the_work_on_them_if_the_caller_fails(card: Lazy
 
 
 @pytest.mark.parametrize("policy", ["auto", "grapin", "grapin-zc"])
-def test_a_budget_is_for_all_near_memory(policy: str, card: LazyCard, tight: None, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Except the room for rows, and to move lists. Vertices that come later take what lists leave; the rest comes on top."""
+def test_a_budget_is_for_all_near_memory(
+    policy: str, card: LazyCard, tight: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Except the room for rows, and to move lists. Vertices that come later take what lists leave; the rest comes on
+    top.
+    """
     monkeypatch.setattr(card_space, "ROOM", 1)
     monkeypatch.setattr(list_mover, "WINDOW", 1)
     draw, weighed = np.random.default_rng(3), Weighed()
@@ -325,7 +357,9 @@ class FullOnce(LazyCard):
 
 
 @pytest.mark.parametrize("policy", ["auto", "grapin", "grapin-page"])
-def test_a_batch_during_which_memory_is_full_is_undone(policy: str, card: LazyCard, monkeypatch: pytest.MonkeyPatch, tight: None) -> None:
+def test_a_batch_during_which_memory_is_full_is_undone(
+    policy: str, card: LazyCard, monkeypatch: pytest.MonkeyPatch, tight: None
+) -> None:
     """Whichever allocation fails, answers stay as they were, and the batch can be applied later."""
     full, failed = FullOnce(), 0
     monkeypatch.setattr(device, "open_card", lambda number: full)
@@ -378,7 +412,9 @@ def test_memory_is_freed_whichever_allocation_fails(policy: str, card: LazyCard,
 
 
 @pytest.mark.parametrize("policy", ["auto", "grapin-zc", "grapin-page"])
-def test_memory_is_freed_whenever_the_card_fails(policy: str, card: LazyCard, tight: None, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_memory_is_freed_whenever_the_card_fails(
+    policy: str, card: LazyCard, tight: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Also the graph's edges, which are page-locked: they are the host's."""
     graph, changes = skewed()
     how: dict[str, Any] = {"device": GPU, "memory": "30%", "policy": policy, "threads": 2}
@@ -390,7 +426,10 @@ def test_memory_is_freed_whenever_the_card_fails(policy: str, card: LazyCard, ti
         most = (1 << 30) - failing.waits
     for waits in {*range(0, most, max(1, most // 8)), opening, opening + 1, most - 1}:
         failing = FailingCard(waits=waits)
-        with pytest.raises(OSError, match="the card has failed"), ist.stream(graph, [ist.SSSP(source=0)], **how) as live:
+        with (
+            pytest.raises(OSError, match="the card has failed"),
+            ist.stream(graph, [ist.SSSP(source=0)], **how) as live,
+        ):
             assert failing.far or policy == "grapin-page"
             live.apply(**changes[0])
         assert failing.held == {}, waits
@@ -417,7 +456,9 @@ def test_a_stream_that_nobody_closes_is_collected(where: str, card: LazyCard, ti
 
 @dataclass
 class CountingCard(LazyCard):
-    """Counts as numba-cuda does: memory is free when nobody refers to it any more. Work that is done refers to nothing."""
+    """Counts as numba-cuda does: memory is free when nobody refers to it any more. Work that is done refers to
+    nothing.
+    """
 
     sizes: dict[int, int] = field(default_factory=dict)  # of near memory that is alive, by id
     alive: list[int] = field(default_factory=list)  # bytes of it before each allocation
@@ -478,14 +519,19 @@ class Full(Weighed):
         return made
 
 
-def test_room_for_more_rows_is_taken_when_a_batch_has_all_that_it_needs(card: LazyCard, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_room_for_more_rows_is_taken_when_a_batch_has_all_that_it_needs(
+    card: LazyCard, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(cuda_reads, "LEAST_ROWS", 1)
     graph, batch = ist.read(([0], [1]), directed=True), {"inserts": (np.zeros(299, int), np.arange(2, 301))}
     limit = Full.limit
     for grows in (False, True):
         full = Full()
         monkeypatch.setattr(device, "open_card", lambda number, full=full: full)
-        with ist.stream(graph, [ist.BFS(source=0)], device=GPU, policy="grapin-zc") as live, monkeypatch.context() as patched:
+        with (
+            ist.stream(graph, [ist.BFS(source=0)], device=GPU, policy="grapin-zc") as live,
+            monkeypatch.context() as patched,
+        ):
             reads = live._far
             assert isinstance(reads, CudaReads)
             full.most, full.limit = full.bytes_held, limit
@@ -497,7 +543,9 @@ def test_room_for_more_rows_is_taken_when_a_batch_has_all_that_it_needs(card: La
         assert full.held == {}
 
 
-def test_a_stream_that_began_small_submits_no_more_work_than_another(card: LazyCard, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_stream_that_began_small_submits_no_more_work_than_another(
+    card: LazyCard, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Rows are sorted and followed as many at a time as there is room for."""
     monkeypatch.setattr(cuda_reads, "LEAST_ROWS", 1)
     card.in_order, submitted = False, []
@@ -517,7 +565,9 @@ def test_a_gpu_that_is_too_small_is_not_answered_with_a_larger_budget(card: Lazy
     card.bytes = device.SPARE + 2_000
     graph = ist.read(([0, 1], [1, 2]), directed=True)
     for memory in (None, 2_000):
-        with pytest.raises(BudgetError, match=r"got 2 kB\. cuda:0 has 2 kB free; use device='cpu', or end other programs on the GPU$"):
+        with pytest.raises(
+            BudgetError, match=r"got 2 kB\. cuda:0 has 2 kB free; use device='cpu', or end other programs on the GPU$"
+        ):
             ist.stream(graph, [ist.BFS(source=0)], device="cuda:0", memory=memory)
 
 
@@ -529,9 +579,16 @@ def test_recipes_compared(card: LazyCard, tight: None, tmp_path: Any) -> None:
 
 
 @pytest.mark.skipif(not shim.simulated(), reason="set NUMBA_ENABLE_CUDASIM=1 to run kernels in numba-cuda's simulator")
-@pytest.mark.parametrize(("policy", "name"), [
-    ("auto", "SSSP"), ("grapin", "SSSP"), ("grapin-page", "BFS"), ("grapin-zc", "WidestPath"), ("auto", "WeaklyConnectedComponents"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("policy", "name"),
+    [
+        ("auto", "SSSP"),
+        ("grapin", "SSSP"),
+        ("grapin-page", "BFS"),
+        ("grapin-zc", "WidestPath"),
+        ("auto", "WeaklyConnectedComponents"),
+    ],
+)
 def test_the_simulator_keeps_answers_current(policy: str, name: str, tight: None) -> None:
     model = Model(4, 12)
     wanted = getattr(ist, name)(**({} if name.startswith("Weakly") else {"source": model.source}))

@@ -1,8 +1,8 @@
 """Every algorithm of the catalogue is held to something, those that other packages add as well.
 
-Some have an oracle in the tests (`test_conformance.py`, `test_more.py`, `test_layered.py`), which go every way there. Any
-other goes every way here, and each answer has to agree with the one in memory. Nothing is listed: an algorithm that is
-declared is tried with the arguments that its declaration names.
+Some have an oracle in the tests (`test_conformance.py`, `test_more.py`, `test_layered.py`), which go every way there.
+Any other goes every way here, and each answer has to agree with the one in memory. Nothing is listed: an algorithm that
+is declared is tried with the arguments that its declaration names.
 """
 
 from __future__ import annotations
@@ -24,8 +24,10 @@ NAMES = ("skewed", "skewed-real", "grid", "path", "loops-and-parallels", "no-edg
 CASES = {case.name: case for case in kinds.cases() if case.name in NAMES}
 ORACLES = {*test_more.MORE, *(program.algorithm for program in kinds.ALGORITHMS), test_layered.ALGORITHM}
 # Every recipe on every far memory; threads and orders change from one to the next.
-EVERY = [(*pair, "10%" if pair[1] != "memory" else None, 1 + i % 2, ("natural", "hub")[i // 2 % 2])
-         for i, pair in enumerate(itertools.product(kinds.RECIPES, kinds.FARS))]  # fmt: skip
+EVERY = [
+    (*pair, "10%" if pair[1] != "memory" else None, 1 + i % 2, ("natural", "hub")[i // 2 % 2])
+    for i, pair in enumerate(itertools.product(kinds.RECIPES, kinds.FARS))
+]
 SOME = EVERY[:: len(kinds.FARS) + 1]  # every recipe; the far memories take turns
 
 
@@ -40,7 +42,9 @@ def without_oracle() -> list[str]:
 
 
 def test_no_algorithm_goes_unchecked() -> None:
-    assert unchecked(ORACLES, CASES.values()) == [], "give it an oracle, or its parameters a `sample` for tests to try it with"
+    assert unchecked(ORACLES, CASES.values()) == [], (
+        "give it an oracle, or its parameters a `sample` for tests to try it with"
+    )
 
 
 @pytest.mark.parametrize("name", ALGORITHMS.names())

@@ -1,4 +1,6 @@
-"""Lists with gaps behind them: every algorithm gives the same answer, in memory and from far, whatever the gaps hold."""
+"""Lists with gaps behind them: every algorithm gives the same answer, in memory and from far, whatever the gaps
+hold.
+"""
 
 from __future__ import annotations
 
@@ -81,7 +83,9 @@ def test_further_programs(name: str, program: str) -> None:
 
 @pytest.fixture(scope="module")
 def medium() -> Any:
-    """Graphs at their real sizes, without and with gaps: levels are searched both ways, threads share, long paths are settled."""
+    """Graphs at their real sizes, without and with gaps: levels are searched both ways, threads share, long paths are
+    settled.
+    """
     made = {
         "rmat": ist.generate("rmat", scale=13, weights="0:40"),
         "directed": ist.generate("rmat", scale=12, directed=True, weights="0.0:9.0"),
@@ -91,10 +95,13 @@ def medium() -> Any:
 
 
 RUNS: dict[str, Any] = {
-    "bfs": lambda g, **how: ist.bfs(g, 0, **how), "sssp": lambda g, **how: ist.sssp(g, 0, **how),
-    "wcc": lambda g, **how: ist.weakly_connected_components(g, **how), "pagerank": lambda g, **how: ist.pagerank(g, **how),
-    "label_propagation": lambda g, **how: ist.label_propagation(g, 3, **how), "triangles": lambda g, **how: ist.triangle_count(g, **how),
-}  # fmt: skip
+    "bfs": lambda g, **how: ist.bfs(g, 0, **how),
+    "sssp": lambda g, **how: ist.sssp(g, 0, **how),
+    "wcc": lambda g, **how: ist.weakly_connected_components(g, **how),
+    "pagerank": lambda g, **how: ist.pagerank(g, **how),
+    "label_propagation": lambda g, **how: ist.label_propagation(g, 3, **how),
+    "triangles": lambda g, **how: ist.triangle_count(g, **how),
+}
 
 
 @pytest.mark.parametrize("run", list(RUNS))

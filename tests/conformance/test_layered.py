@@ -53,7 +53,9 @@ def test_every_way_gives_the_forward_pass(name: str, tmp_path: Any) -> None:
     expected = forward(case, inputs, biases)
     for way in kinds.ways()[list(CASES).index(name) :: STRIDE]:
         layers = [n] * LAYERS
-        result = ist.nn_inference(network.graph(way), inputs, layers, biases.ravel(), output_activation="identity", **kinds.how(way))
+        result = ist.nn_inference(
+            network.graph(way), inputs, layers, biases.ravel(), output_activation="identity", **kinds.how(way)
+        )
         assert result.values == pytest.approx(expected, rel=1e-9, abs=1e-9), way
         kinds.assert_device(result, way)
     for graph in network.graphs.values():

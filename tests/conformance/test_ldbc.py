@@ -12,7 +12,11 @@ import isthmus as ist
 
 SIDES = [("dir", True), ("undir", False)]
 EXAMPLES = [("example-directed", True), ("example-undirected", False)]
-WAYS: list[dict[str, Any]] = [{}, {"policy": "filter", "memory": "10%", "far": "ram"}, {"policy": "emogi", "memory": "10%", "far": "ram"}]
+WAYS: list[dict[str, Any]] = [
+    {},
+    {"policy": "filter", "memory": "10%", "far": "ram"},
+    {"policy": "emogi", "memory": "10%", "far": "ram"},
+]
 
 
 @pytest.fixture(scope="module")
@@ -62,7 +66,12 @@ def assert_same_parts(result: Any, path: Path) -> None:
 def test_validation_graphs(ldbc: Path, side: str, directed: bool, how: dict[str, Any]) -> None:
     def lists(algorithm: str) -> Any:
         # The undirected files list every edge from both ends.
-        return ist.read(ldbc / algorithm / f"{side}-input", format="adjacency", directed=directed, parallel="keep" if directed else "drop")
+        return ist.read(
+            ldbc / algorithm / f"{side}-input",
+            format="adjacency",
+            directed=directed,
+            parallel="keep" if directed else "drop",
+        )
 
     assert_exact(ist.bfs(lists("bfs"), 1, **how), ldbc / "bfs" / f"{side}-output")
     assert_same_parts(ist.weakly_connected_components(lists("wcc"), **how), ldbc / "wcc" / f"{side}-output")

@@ -23,7 +23,8 @@ import isthmus as ist
 
 INT_MAX, INT_MIN = 2**63 - 1, -(2**63)
 CASES = {case.name: case for case in kinds.cases() if case.in_edges}
-SLOW = {("star", "core_number"), ("star", "minimum_spanning_forest"), ("star", "local_clustering_coefficient")}  # for their oracles
+# For their oracles.
+SLOW = {("star", "core_number"), ("star", "minimum_spanning_forest"), ("star", "local_clustering_coefficient")}
 WAYS_EACH = 5  # of a graph and a program
 
 
@@ -34,7 +35,9 @@ class Places:
         place = {v: i for i, v in enumerate(case.oracle.ids)}
         self.case, self.n, self.directed = case, len(place), case.directed
         self.edges = [(place[u], place[v], w) for u, v, w in case.edges]
-        self.sources = case.oracle.ids[:3] if case.source in case.oracle.ids[:3] else [case.source, *case.oracle.ids[:2]]
+        self.sources = (
+            case.oracle.ids[:3] if case.source in case.oracle.ids[:3] else [case.source, *case.oracle.ids[:2]]
+        )
 
 
 def widths(p: Places) -> list[Any]:
@@ -90,28 +93,57 @@ Run = Callable[..., Any]
 # How to run it, how to read its answer, and what that should be.
 MORE: dict[str, tuple[Run, Callable[[Any], Any], Callable[[Places], Any]]] = {
     "widest_path": (lambda p, g, **how: ist.widest_path(g, p.case.source, **how), values, widths),
-    "katz": (lambda p, g, **how: ist.katz(g, 1e-3, normalized=False, tol=1e-9, **how), values,
-             lambda p: pytest.approx([value for _, value in sorted_by_place(p, oracles.katz(p.case.oracle, 1e-3))], rel=1e-8)),
-    "php": (lambda p, g, **how: ist.php(g, p.case.source, 0.7, 1e-9, **how), values,
-            lambda p: pytest.approx(hitting(p, 0.7), abs=2e-9)),
+    "katz": (
+        lambda p, g, **how: ist.katz(g, 1e-3, normalized=False, tol=1e-9, **how),
+        values,
+        lambda p: pytest.approx(
+            [value for _, value in sorted_by_place(p, oracles.katz(p.case.oracle, 1e-3))], rel=1e-8
+        ),
+    ),
+    "php": (
+        lambda p, g, **how: ist.php(g, p.case.source, 0.7, 1e-9, **how),
+        values,
+        lambda p: pytest.approx(hitting(p, 0.7), abs=2e-9),
+    ),
     "multi_source_bfs": (lambda p, g, **how: ist.multi_source_bfs(g, p.sources, **how), list_columns, distances),
-    "personalized_pagerank": (lambda p, g, **how: ist.personalized_pagerank(g, p.sources, 0.6, tol=1e-9, **how), list_columns,
-                              lambda p: [pytest.approx(ranks, abs=1e-9) for ranks in walks(p, 0.6)]),
-    "betweenness_centrality": (lambda p, g, **how: ist.betweenness_centrality(g, sources=p.sources, normalized=False, **how), list_columns,
-                               lambda p: [pytest.approx(dependent(p), rel=1e-9, abs=1e-12, nan_ok=True)]),
-    "label_propagation": (lambda p, g, **how: ist.label_propagation(g, 3, **how), values,
-                          lambda p: ids(p, propagated(p.edges, p.n, p.directed, 3))),
+    "personalized_pagerank": (
+        lambda p, g, **how: ist.personalized_pagerank(g, p.sources, 0.6, tol=1e-9, **how),
+        list_columns,
+        lambda p: [pytest.approx(ranks, abs=1e-9) for ranks in walks(p, 0.6)],
+    ),
+    "betweenness_centrality": (
+        lambda p, g, **how: ist.betweenness_centrality(g, sources=p.sources, normalized=False, **how),
+        list_columns,
+        lambda p: [pytest.approx(dependent(p), rel=1e-9, abs=1e-12, nan_ok=True)],
+    ),
+    "label_propagation": (
+        lambda p, g, **how: ist.label_propagation(g, 3, **how),
+        values,
+        lambda p: ids(p, propagated(p.edges, p.n, p.directed, 3)),
+    ),
     "core_number": (lambda p, g, **how: ist.core_number(g, **how), values, lambda p: peeled(p.edges, p.n)),
-    "strongly_connected_components": (lambda p, g, **how: ist.strongly_connected_components(g, **how), values,
-                                      lambda p: ids(p, smallest(p.edges, p.n, p.directed))),
-    "minimum_spanning_forest": (lambda p, g, **how: ist.minimum_spanning_forest(g, **how), found,
-                                lambda p: [(*ids(p, [u, v]), w) for u, v, w in kruskal(p.edges, p.n)]),
+    "strongly_connected_components": (
+        lambda p, g, **how: ist.strongly_connected_components(g, **how),
+        values,
+        lambda p: ids(p, smallest(p.edges, p.n, p.directed)),
+    ),
+    "minimum_spanning_forest": (
+        lambda p, g, **how: ist.minimum_spanning_forest(g, **how),
+        found,
+        lambda p: [(*ids(p, [u, v]), w) for u, v, w in kruskal(p.edges, p.n)],
+    ),
     "triangle_count": (lambda p, g, **how: ist.triangle_count(g, **how), values, lambda p: counts(p.edges, p.n)),
-    "local_clustering_coefficient": (lambda p, g, **how: ist.local_clustering_coefficient(g, **how), values,
-                                     lambda p: pytest.approx(coefficients(p.edges, p.n, p.directed), rel=1e-12)),
-    "circuit": (lambda p, g, **how: ist.circuit(g, named(p, held(p)), tol=1e-9, **how), values,
-                lambda p: pytest.approx(solved_sparsely(p.edges, p.n, held(p)).tolist(), abs=1e-8, nan_ok=True)),
-}  # fmt: skip
+    "local_clustering_coefficient": (
+        lambda p, g, **how: ist.local_clustering_coefficient(g, **how),
+        values,
+        lambda p: pytest.approx(coefficients(p.edges, p.n, p.directed), rel=1e-12),
+    ),
+    "circuit": (
+        lambda p, g, **how: ist.circuit(g, named(p, held(p)), tol=1e-9, **how),
+        values,
+        lambda p: pytest.approx(solved_sparsely(p.edges, p.n, held(p)).tolist(), abs=1e-8, nan_ok=True),
+    ),
+}
 
 
 def held(p: Places) -> dict[int, float]:

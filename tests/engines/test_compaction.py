@@ -37,9 +37,12 @@ def whole_task(engine, far):
 
 @settings(max_examples=150, deadline=None)
 @given(
-    activity=activities(), kind=st.sampled_from(KINDS), gap=st.sampled_from([0, 100, 1 << 20]), threads=st.sampled_from([1, 3]),
+    activity=activities(),
+    kind=st.sampled_from(KINDS),
+    gap=st.sampled_from([0, 100, 1 << 20]),
+    threads=st.sampled_from([1, 3]),
     between=st.sampled_from([None, 1, 50]),
-)  # fmt: skip
+)
 def test_every_active_edge_once_and_packed(activity, kind, gap, threads, between):
     degrees, active, dense = activity
     far = sides.far(degrees, *kind, gaps=None if between is None else [between] * len(degrees))
@@ -52,7 +55,9 @@ def test_every_active_edge_once_and_packed(activity, kind, gap, threads, between
             found += sides.edges_of(delivery, frontier)
             rows = delivery.edges
             assert isinstance(rows, Rows)
-            assert rows.begins.tolist() == rows.weight_begins.tolist() == packed(rows.lengths).tolist(), "nothing lies between two lists"
+            assert rows.begins.tolist() == rows.weight_begins.tolist() == packed(rows.lengths).tolist(), (
+                "nothing lies between two lists"
+            )
             assert delivery.bytes % sides.BLOCK == 0
             assert delivery.bytes >= int(rows.lengths.sum()) * far.side.entry_bytes
             assert delivery.buffer.bytes.size == 24 * sides.BLOCK, "the whole buffer is given back, not a half"
@@ -122,7 +127,9 @@ def test_two_readers_pack_at_once():
 
     def read(number):
         task = Task(engine, far.side, halves_of[number])
-        found[number] = sides.delivered(engine.deliver(task, frontier, far.link, lambda: far.buffer(4000), number), frontier)
+        found[number] = sides.delivered(
+            engine.deliver(task, frontier, far.link, lambda: far.buffer(4000), number), frontier
+        )
 
     for _ in range(3):
         sides.together(2, read)
@@ -141,7 +148,10 @@ def test_edges_beyond_32_bits():
     engine = Compaction(1, 0)
     last = np.array([len(side.partitions) - 1])
     found = sides.delivered(engine.deliver(Task(engine, side, last), frontier, sides.Endless(), buffer, 0), frontier)
-    expected = [(1 if e < offsets[2] else 2, e % (1 << 32), e % 1000) for e in range(int(side.partitions.cuts[-2]), int(offsets[3]))]
+    expected = [
+        (1 if e < offsets[2] else 2, e % (1 << 32), e % 1000)
+        for e in range(int(side.partitions.cuts[-2]), int(offsets[3]))
+    ]
     assert found == sides.Edges(edge for edge in expected if edge[0] in (1, 2))
     assert sum(found.values()) == 5003
 

@@ -27,7 +27,11 @@ def deliver(engine, far, frontier):
 
 
 @settings(max_examples=150, deadline=None)
-@given(rounds=st.lists(activities(), min_size=1, max_size=4), kind=st.sampled_from(KINDS), pages=st.sampled_from([1, 7, 64, 500]))
+@given(
+    rounds=st.lists(activities(), min_size=1, max_size=4),
+    kind=st.sampled_from(KINDS),
+    pages=st.sampled_from([1, 7, 64, 500]),
+)
 def test_every_active_edge_once(rounds, kind, pages):
     """Whatever was asked for before, with fewer pages than a list has and with more than there are."""
     far = sides.far([max(column) for column in zip(*(padded(r[0]) for r in rounds), strict=True)], *kind)

@@ -1,11 +1,12 @@
-"""Files that end too early, and flipped bits, one after another: every byte and every bit of the files that a reader begins with.
+"""Files that end too early, and flipped bits, one after another: every byte and every bit of the files that a reader
+begins with.
 
     python -m tests.faults.bits
     python -m tests.faults.bits --step 50       # every 50th
 
 | file | cut at every byte | flipped |
 |---|---|---|
-| the last file of a log | opens with the batches that are whole | the bits of all headers: opens with all batches, or is refused |
+| the last file of a log | opens with the batches that are whole | bits of headers: opens with all, or is refused |
 | an older file of a log | opens with all batches, or is refused | |
 | `stream.json` | refused | every bit: refused |
 | the manifest of a stream's newest checkpoint | opens with all batches | every bit: opens with all batches |
@@ -36,7 +37,8 @@ from tests.faults.log_streams import BATCHES, Scenario, Streams, edges
 import isthmus as ist
 from isthmus.stream import frames, segments
 
-Judge = Callable[[Path, bytes], str | None]  # what is wrong with a folder in which a file has this content; None: nothing
+# What is wrong with a folder in which a file has this content; None: nothing.
+Judge = Callable[[Path, bytes], str | None]
 
 
 @dataclass
@@ -55,7 +57,11 @@ class Target:
         for size in range(len(whole)):
             yield f"cut at byte {size}", whole[:size], self.cut
         for bit in self.bits:
-            yield f"bit {bit}", whole[: bit // 8] + bytes([whole[bit // 8] ^ 1 << bit % 8]) + whole[bit // 8 + 1 :], self.flipped
+            yield (
+                f"bit {bit}",
+                whole[: bit // 8] + bytes([whole[bit // 8] ^ 1 << bit % 8]) + whole[bit // 8 + 1 :],
+                self.flipped,
+            )
 
 
 class RefusedError(Exception):
@@ -87,14 +93,20 @@ class Files:
         log = self.begun(Scenario("a log", BATCHES))
         last, judges = segments.found(log)[-1][1], (self.whole_batches, self.all_or_refused)
         yield Target("the last file of a log", log, last.relative_to(log), header_bits(last, self.seed(log)), *judges)
-        yield Target("stream.json", log, Path("stream.json"), every_bit(log / "stream.json"), self.refused, self.refused)
+        yield Target(
+            "stream.json", log, Path("stream.json"), every_bit(log / "stream.json"), self.refused, self.refused
+        )
         older = self.begun(Scenario("two files", BATCHES, segment=600))
         first = segments.found(older)[0][1]
         assert len(segments.found(older)) > 1
-        yield Target("an older file of a log", older, first.relative_to(older), [], self.all_or_refused, self.all_or_refused)
+        yield Target(
+            "an older file of a log", older, first.relative_to(older), [], self.all_or_refused, self.all_or_refused
+        )
         kept = self.begun(Scenario("checkpoints", BATCHES, log_size=500))
         manifest = Path(sorted(path.name for path in kept.glob("checkpoint-*"))[-1]) / "manifest.json"
-        yield Target("the manifest of the newest checkpoint", kept, manifest, every_bit(kept / manifest), self.all, self.all)
+        yield Target(
+            "the manifest of the newest checkpoint", kept, manifest, every_bit(kept / manifest), self.all, self.all
+        )
 
     def begun(self, scenario: Scenario) -> Path:
         return self.streams.template(scenario)
@@ -113,7 +125,11 @@ class Files:
 
     def whole_batches(self, folder: Path, data: bytes) -> str | None:
         expected = sum(frame.header.kind == frames.BATCH for frame in frames_of(data, self.seed(folder)))
-        return None if (found := self.opened(folder)) == expected else f"opened with batch {found}, and {expected} are whole"
+        return (
+            None
+            if (found := self.opened(folder)) == expected
+            else f"opened with batch {found}, and {expected} are whole"
+        )
 
     def all(self, folder: Path, data: bytes) -> str | None:
         return None if (found := self.opened(folder)) == BATCHES else f"opened with batch {found} of {BATCHES}"
@@ -133,7 +149,14 @@ class Files:
     def of_stores(self) -> Iterator[Target]:
         store = self.folder / "g.isthmus"
         ist.generate("rmat", store, scale=5, edge_factor=2, weights="1:9", seed=3, threads=1).close()
-        yield Target("the manifest of a store", store, Path("manifest.json"), every_bit(store / "manifest.json"), self.unread, self.unread)
+        yield Target(
+            "the manifest of a store",
+            store,
+            Path("manifest.json"),
+            every_bit(store / "manifest.json"),
+            self.unread,
+            self.unread,
+        )
         for name in ("out.offsets", "out.targets", "out.targets.xxh3"):
             yield Target(f"{name} of a store", store, Path(name), [], self.unread, self.unread)
 
@@ -162,10 +185,19 @@ class Files:
             self.run(kept, watch)
         [name] = [path.name for path in kept.iterdir()]
         manifest = Path(name) / "manifest.json"
-        return Target("the manifest of a run's checkpoint", kept, manifest, every_bit(kept / manifest), self.unresumed, self.unresumed)
+        return Target(
+            "the manifest of a run's checkpoint",
+            kept,
+            manifest,
+            every_bit(kept / manifest),
+            self.unresumed,
+            self.unresumed,
+        )
 
     def run(self, kept: Path, watch: Any = None) -> None:
-        ist.bfs(self.graph, 0, checkpoint=kept, checkpoint_every=0, memory="10%", policy="filter", threads=1, watch=watch)
+        ist.bfs(
+            self.graph, 0, checkpoint=kept, checkpoint_every=0, memory="10%", policy="filter", threads=1, watch=watch
+        )
 
     def unresumed(self, folder: Path, data: bytes) -> str | None:
         try:
@@ -227,7 +259,10 @@ def main() -> None:
     given = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         tried, found = campaign(Path(folder), given.step)
-    print(f"{tried.total()} points, {len(found)} problems; " + ", ".join(f"{name} {count}" for name, count in tried.items()))
+    print(
+        f"{tried.total()} points, {len(found)} problems; "
+        + ", ".join(f"{name} {count}" for name, count in tried.items())
+    )
     sys.exit(bool(found))
 
 

@@ -3,10 +3,10 @@
     python -m tests.faults.checkpoints --forged 2000 --seed 1
     NUMBA_BOUNDSCHECK=1 ISTHMUS_CACHE=/tmp/checked python -m tests.faults.checkpoints
 
-Every algorithm is stopped after a few iterations. Then one thing of its checkpoint is changed, an array or a member of the
-manifest, and the checksums are made right again. Any answer is allowed, as a forged checkpoint may describe the state of another
-run; a crash, a traceback and an endless run are not. With Numba's checks of bounds (the second command) an access outside of an
-array that happens to do no harm is found as well.
+Every algorithm is stopped after a few iterations. Then one thing of its checkpoint is changed, an array or a member of
+the manifest, and the checksums are made right again. Any answer is allowed, as a forged checkpoint may describe the
+state of another run; a crash, a traceback and an endless run are not. With Numba's checks of bounds (the second
+command) an access outside of an array that happens to do no harm is found as well.
 """
 
 from __future__ import annotations
@@ -34,7 +34,14 @@ from isthmus.errors import IsthmusError
 from isthmus.graph.blocks import checksums
 from isthmus.graph.sealing import digest, sealed
 
-SMALL = {"piece": 1000, "few_edges": 500, "smallest_partition": 4 << 10, "least_buffer": 64 << 10, "alone": 500, "smallest_queue": 64}
+SMALL = {
+    "piece": 1000,
+    "few_edges": 500,
+    "smallest_partition": 4 << 10,
+    "least_buffer": 64 << 10,
+    "alone": 500,
+    "smallest_queue": 64,
+}
 HOW: dict[str, Any] = {"memory": "1%", "threads": 2}
 LAYERS = [20, 30, 30, 10]
 RUNS: dict[str, Callable[..., Any]] = {
@@ -59,7 +66,25 @@ RUNS: dict[str, Callable[..., Any]] = {
     "nn_inference": lambda g, **how: ist.nn_inference(g, np.ones((4, LAYERS[0])), layers=LAYERS, **how),
 }
 POLICIES = ("filter", "hytgraph", "scaph", "emogi")
-WRONG = (-1, 0, 1, 7, 2**31, 2**62, 2**63, 10**30, 0.5, "x", None, True, False, [], {"dict": {}}, {"float": "nan"}, {"float": "inf"})
+WRONG = (
+    -1,
+    0,
+    1,
+    7,
+    2**31,
+    2**62,
+    2**63,
+    10**30,
+    0.5,
+    "x",
+    None,
+    True,
+    False,
+    [],
+    {"dict": {}},
+    {"float": "nan"},
+    {"float": "inf"},
+)
 
 
 Array = np.ndarray[Any, Any]
@@ -85,7 +110,12 @@ def build(folder: Path) -> dict[str, Any]:
     ends = (300 * draw.random((2, 3000)) ** 2).astype(np.int64)
     weights = draw.integers(1, 50, 3000).astype(np.int32)
     first = np.cumsum([0, *LAYERS])
-    layered = [(u, v) for k in range(len(LAYERS) - 1) for u in range(first[k], first[k + 1]) for v in range(first[k + 1], first[k + 2])]
+    layered = [
+        (u, v)
+        for k in range(len(LAYERS) - 1)
+        for u in range(first[k], first[k + 1])
+        for v in range(first[k + 1], first[k + 2])
+    ]
     arcs = np.array(layered).T
     return {
         "directed": ist.ingest((*ends, weights), folder / "directed.isthmus", vertices=310, order="hub"),
@@ -95,18 +125,24 @@ def build(folder: Path) -> dict[str, Any]:
 
 
 class Forging:
-    """Checkpoints to forge, by number; what is forged how follows from the number alone. `few`: one for each algorithm."""
+    """Checkpoints to forge, by number; what is forged how follows from the number alone. `few`: one for each
+    algorithm.
+    """
 
     def __init__(self, folder: Path, seed: int, few: bool = False) -> None:
         self.folder, self.seed, self.few = folder, seed, few
         self.graphs = build(folder)
         self.cases: list[tuple[str, str, dict[str, Any], Path]] = []
         for number, name in enumerate(RUNS):
-            for graph in ("network",) if name == "nn_inference" else ("directed",) if few else ("directed", "undirected"):
+            for graph in (
+                ("network",) if name == "nn_inference" else ("directed",) if few else ("directed", "undirected")
+            ):
                 self._stop(name, graph, {**HOW, "policy": POLICIES[number % len(POLICIES)]})
 
     def _stop(self, name: str, graph: str, how: dict[str, Any]) -> None:
-        """Keep the checkpoints of a run that was stopped early, and of one that was stopped later; then run it, to compile all it needs."""
+        """Keep the checkpoints of a run that was stopped early, and of one that was stopped later; then run it, to
+        compile all it needs.
+        """
         for count in (3,) if self.few else (2, 5):
             place = self.folder / f"{name}-{graph}-{count}"
             try:
@@ -144,7 +180,9 @@ def outcome(run: Callable[[], Any]) -> tuple[str, str]:
 
 
 def forge(path: Path, turn: int, random: np.random.Generator) -> str:
-    """Change one thing in the checkpoint of a pass; returns what. In the first turns one array after another has all bits set."""
+    """Change one thing in the checkpoint of a pass; returns what. In the first turns one array after another has all
+    bits set.
+    """
     passes = sorted(path.iterdir())
     folder = passes[turn % len(passes)]
     facts = json.loads((folder / "manifest.json").read_bytes())
@@ -176,7 +214,11 @@ def change(place: dict[str, Any], data: Array, random: np.random.Generator) -> s
     """Change the contents of an array, all or one entry."""
     entries = entries_of(place, data)
     dtype = entries.dtype
-    extremes = [-1, 0, 1, entries.size - 1, entries.size, 1 << 30] if dtype.kind in "iu" else [0.0, -1.0, np.nan, np.inf, 1e300]
+    extremes = (
+        [-1, 0, 1, entries.size - 1, entries.size, 1 << 30]
+        if dtype.kind in "iu"
+        else [0.0, -1.0, np.nan, np.inf, 1e300]
+    )
     kind, where = int(random.integers(4)), int(random.integers(entries.size))
     value = extremes[int(random.integers(len(extremes)))]
     number = np.array(value).astype(dtype) if dtype.kind not in "b" else np.array(bool(value))
@@ -216,7 +258,12 @@ def replace_member(facts: dict[str, Any], random: np.random.Generator) -> str:
 
 
 def run(
-    forged: int, seed: int = 1, only: int | None = None, few: bool = False, children: int = 2, say: Callable[[str], None] = print
+    forged: int,
+    seed: int = 1,
+    only: int | None = None,
+    few: bool = False,
+    children: int = 2,
+    say: Callable[[str], None] = print,
 ) -> Tally:
     """Run a campaign; returns how often each outcome was seen. Every fault is told by `say`."""
     tally: Tally = collections.Counter()

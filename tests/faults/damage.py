@@ -5,12 +5,12 @@
     python tests/faults/damage.py --stores 2000 --seed 8    other damage
     python tests/faults/damage.py --stores 2000 --only 17   one store again, with what happened
 
-Damaged stores have bits, bytes, bursts, blocks, sizes or whole files changed. Forged ones have right checksums, and contents that
-cannot be: targets that are not vertices, offsets that descend, orders that are not permutations, weights below zero that the
-manifest denies, ids that are not UTF-8, wrong counts. Each store is verified and then run twice, by drawn algorithms and recipes,
-and once more without verification, where another answer after damage is allowed and a crash is not. So are other answers to
-forgeries that describe another graph, or contradict themselves where only `isthmus verify` looks. Every SHELL-th store is also run
-from the shell.
+Damaged stores have bits, bytes, bursts, blocks, sizes or whole files changed. Forged ones have right checksums, and
+contents that cannot be: targets that are not vertices, offsets that descend, orders that are not permutations, weights
+below zero that the manifest denies, ids that are not UTF-8, wrong counts. Each store is verified and then run twice, by
+drawn algorithms and recipes, and once more without verification, where another answer after damage is allowed and a
+crash is not. So are other answers to forgeries that describe another graph, or contradict themselves where only
+`isthmus verify` looks. Every SHELL-th store is also run from the shell.
 
 Runs happen in child processes, so that a crash is seen and belongs to one run. Exits with 1 if anything failed.
 """
@@ -47,7 +47,14 @@ from isthmus.errors import IsthmusError
 LIMIT = 100.0  # seconds for a run; sound ones take well below a second, unless the machine is busy
 SHELL = 100
 FORGED = 10  # damaged stores for one forged store
-SMALL = {"piece": 1000, "few_edges": 500, "smallest_partition": 4 << 10, "least_buffer": 64 << 10, "alone": 500, "smallest_queue": 64}
+SMALL = {
+    "piece": 1000,
+    "few_edges": 500,
+    "smallest_partition": 4 << 10,
+    "least_buffer": 64 << 10,
+    "alone": 500,
+    "smallest_queue": 64,
+}
 FAULTS = ("wrong", "missed", "crash", "traceback", "hang")
 RIGHT, ALLOWED, REFUSED = "right", "allowed", "refused"
 Tally = collections.Counter[str]
@@ -67,18 +74,35 @@ class Job:
 
 SOURCE = "the store's source"
 ALGORITHMS: list[tuple[str, dict[str, Any]]] = [
-    ("bfs", {"source": SOURCE}), ("sssp", {"source": SOURCE}), ("pagerank", {"tol": 1e-9}), ("weakly_connected_components", {}),
-    ("core_number", {}), ("triangle_count", {}), ("label_propagation", {"max_iter": 3}), ("strongly_connected_components", {}),
-    ("minimum_spanning_forest", {}), ("betweenness_centrality", {"k": 3}), ("katz", {"alpha": 0.002, "tol": 1e-9}),
-    ("circuit", {"fixed": SOURCE, "tol": 1e-9}), ("local_clustering_coefficient", {}), ("multi_source_bfs", {"sources": SOURCE}),
-    ("personalized_pagerank", {"sources": SOURCE, "tol": 1e-9}), ("php", {"source": SOURCE, "tol": 1e-9}),
-    ("widest_path", {"source": SOURCE}), ("nn_inference", {"inputs": 4}),
-]  # fmt: skip
+    ("bfs", {"source": SOURCE}),
+    ("sssp", {"source": SOURCE}),
+    ("pagerank", {"tol": 1e-9}),
+    ("weakly_connected_components", {}),
+    ("core_number", {}),
+    ("triangle_count", {}),
+    ("label_propagation", {"max_iter": 3}),
+    ("strongly_connected_components", {}),
+    ("minimum_spanning_forest", {}),
+    ("betweenness_centrality", {"k": 3}),
+    ("katz", {"alpha": 0.002, "tol": 1e-9}),
+    ("circuit", {"fixed": SOURCE, "tol": 1e-9}),
+    ("local_clustering_coefficient", {}),
+    ("multi_source_bfs", {"sources": SOURCE}),
+    ("personalized_pagerank", {"sources": SOURCE, "tol": 1e-9}),
+    ("php", {"source": SOURCE, "tol": 1e-9}),
+    ("widest_path", {"source": SOURCE}),
+    ("nn_inference", {"inputs": 4}),
+]
 WEIGHTED = ("sssp", "minimum_spanning_forest", "widest_path")
 HOWS: list[dict[str, Any]] = [
-    {}, *({"policy": policy, "memory": "10%"} for policy in ("filter", "emogi", "subway", "unified", "hytgraph", "scaph", "grus", "auto")),
-    {"device": "model:rtx2080ti", "policy": "hytgraph", "memory": "10%"}, {"far": "ram", "policy": "filter", "memory": "10%"},
-]  # fmt: skip
+    {},
+    *(
+        {"policy": policy, "memory": "10%"}
+        for policy in ("filter", "emogi", "subway", "unified", "hytgraph", "scaph", "grus", "auto")
+    ),
+    {"device": "model:rtx2080ti", "policy": "hytgraph", "memory": "10%"},
+    {"far": "ram", "policy": "filter", "memory": "10%"},
+]
 
 
 def jobs() -> list[Job]:
@@ -111,7 +135,11 @@ def agree(found: dict[str, Any], expected: dict[str, Any]) -> bool:
         other = expected[name]
         if column.shape != other.shape or column.dtype != other.dtype:
             return False
-        same = np.allclose(column, other, 1e-5, 1e-9, equal_nan=True) if column.dtype.kind == "f" else np.array_equal(column, other)
+        same = (
+            np.allclose(column, other, 1e-5, 1e-9, equal_nan=True)
+            if column.dtype.kind == "f"
+            else np.array_equal(column, other)
+        )
         if not same:
             return False
     return True
@@ -148,7 +176,14 @@ class Campaign:
                 lenient = allowed != SAME or (turn == 2 and number < self.stores)
                 words = f"{JOBS[job]}{' verify=False' if more else ''}"
                 say(words, None, "")
-                say(words, *outcome(lambda job=job, more=more: answer(path, JOBS[job], base.source, **more), base.answers[job], lenient))  # type: ignore[misc]
+                say(
+                    words,
+                    *outcome(
+                        lambda job=job, more=more: answer(path, JOBS[job], base.source, **more),
+                        base.answers[job],
+                        lenient,
+                    ),
+                )  # type: ignore[misc]
             if number % SHELL == SHELL // 2:
                 say("shell", None, "")
                 say("shell", *by_shell(path, base, allowed))
@@ -157,7 +192,8 @@ class Campaign:
 
 
 def spoil(base: Base, path: Path, forged: int, random: np.random.Generator) -> tuple[str, str]:
-    """Make a damaged store, or a forged one if `forged`, its number among those of a base, is not negative; one kind after another.
+    """Make a damaged store, or a forged one if `forged`, its number among those of a base, is not negative; one kind
+    after another.
 
     Returns what was done and what is allowed.
     """
@@ -207,14 +243,30 @@ def judged(same: bool, lenient: bool) -> tuple[str, str]:
 
 def by_shell(path: Path, base: Base, allowed: str) -> tuple[str, str]:
     output = path.with_suffix(".npy")
-    command = [sys.executable, "-m", "isthmus.cli.main", "run", "bfs", path, str(base.source), "--memory", "10%", "-o", output]
+    command = [
+        sys.executable,
+        "-m",
+        "isthmus.cli.main",
+        "run",
+        "bfs",
+        path,
+        str(base.source),
+        "--memory",
+        "10%",
+        "-o",
+        output,
+    ]
     done = subprocess.run(command, capture_output=True, text=True, timeout=LIMIT)
     if done.returncode < 0:
         return "crash", f"signal {-done.returncode}"
     if "Traceback" in done.stderr:
         return "traceback", done.stderr
     if done.returncode:
-        return (REFUSED, done.stderr) if done.stderr.startswith("error: ") else ("traceback", f"no error message: {done.stderr!r}")
+        return (
+            (REFUSED, done.stderr)
+            if done.stderr.startswith("error: ")
+            else ("traceback", f"no error message: {done.stderr!r}")
+        )
     found = np.load(output)
     output.unlink()
     expected = next(found for number, found in base.answers.items() if JOBS[number].algorithm == "bfs")["distance"]
@@ -281,7 +333,10 @@ def work(campaign: Any, numbers: list[int], pipe: int) -> None:
         quiet = os.open(os.devnull, os.O_WRONLY)
         os.dup2(quiet, 2)
         for number in numbers:
-            campaign.examine(number, lambda *line: os.write(pipe, json.dumps(line if len(line) == 3 else (*line, "")).encode() + b"\n"))
+            campaign.examine(
+                number,
+                lambda *line: os.write(pipe, json.dumps(line if len(line) == 3 else (*line, "")).encode() + b"\n"),
+            )
             os.write(pipe, b'["done", null, null]\n')
         code = 0
     finally:
@@ -289,7 +344,12 @@ def work(campaign: Any, numbers: list[int], pipe: int) -> None:
 
 
 def run(
-    stores: int, forged: int, children: int = 2, only: int | None = None, say: Callable[[str], None] = print, seed: int = 7
+    stores: int,
+    forged: int,
+    children: int = 2,
+    only: int | None = None,
+    say: Callable[[str], None] = print,
+    seed: int = 7,
 ) -> Tally:
     """Run a campaign; returns how often each outcome was seen. Every fault is told by `say`."""
     tally: Tally = collections.Counter()
@@ -304,7 +364,10 @@ def run(
             if result in FAULTS or only is not None:
                 say(f"store {number}: {what}: {result}: {details}")
         seconds = time.monotonic() - start
-    say(f"{len(numbers)} stores in {seconds:.0f} s: " + ", ".join(f"{count} {name}" for name, count in tally.most_common()))
+    say(
+        f"{len(numbers)} stores in {seconds:.0f} s: "
+        + ", ".join(f"{count} {name}" for name, count in tally.most_common())
+    )
     return tally
 
 

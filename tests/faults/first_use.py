@@ -1,4 +1,5 @@
-"""First use by several threads: in a fresh process, THREADS threads call `sssp` at the same moment, and all get the right answer.
+"""First use by several threads: in a fresh process, THREADS threads call `sssp` at the same moment, and all get the
+right answer.
 
     python -m tests.faults.first_use --processes 100
 
@@ -42,7 +43,9 @@ def run(processes: int, say: Callable[[str], None] = print) -> int:
     """Returns how many processes failed; what they printed is told by `say`."""
     failed = 0
     for number in range(processes):
-        done = subprocess.run([sys.executable, "-c", CODE, str(THREADS)], capture_output=True, text=True, timeout=LIMIT, check=False)
+        done = subprocess.run(
+            [sys.executable, "-c", CODE, str(THREADS)], capture_output=True, text=True, timeout=LIMIT, check=False
+        )
         if done.returncode:
             failed += 1
             say(f"process {number}: exit code {done.returncode}: {done.stderr}")

@@ -1,4 +1,5 @@
-"""Streams in forks of this process, which has loaded and compiled everything already: with a fault at one of their calls.
+"""Streams in forks of this process, which has loaded and compiled everything already: with a fault at one of their
+calls.
 
 A fork reports through shared memory how far it came and how it ended.
 """
@@ -22,7 +23,20 @@ from tests.faults.tracing import Tracer
 
 import isthmus as ist
 
-CALLS = ("open", "pwrite", "preadv", "fsync", "fdatasync", "rename", "replace", "mkdir", "unlink", "rmdir", "ftruncate", "listdir")
+CALLS = (
+    "open",
+    "pwrite",
+    "preadv",
+    "fsync",
+    "fdatasync",
+    "rename",
+    "replace",
+    "mkdir",
+    "unlink",
+    "rmdir",
+    "ftruncate",
+    "listdir",
+)
 INTERRUPTS = ("interrupted", "moment", "SIGINT")
 PATIENCE = 90.0  # seconds until a stream counts as hanging
 FACTS = struct.Struct("<qqq")  # the last acknowledged batch, how the stream ended, its calls
@@ -31,7 +45,9 @@ DONE, REFUSED, BROKEN = 1, 2, 3
 
 @dataclass
 class Fault:
-    """What happens at the call of this number; none at a negative one. `later`, `moment`: killed, or Ctrl-C, after so many milliseconds."""
+    """What happens at the call of this number; none at a negative one. `later`, `moment`: killed, or Ctrl-C, after so
+    many milliseconds.
+    """
 
     at: int
     kind: str = "once"
@@ -56,7 +72,9 @@ def inject(fault: Fault, count: Callable[[int], None]) -> None:
             elif calls == fault.at and fault.kind == "interrupted":
                 os.kill(os.getpid(), signal.SIGINT)
                 return really(*args, **more)
-            elif (calls == fault.at and fault.kind == "once") or (0 <= fault.at <= calls and fault.kind == "persistent"):
+            elif (calls == fault.at and fault.kind == "once") or (
+                0 <= fault.at <= calls and fault.kind == "persistent"
+            ):
                 raise OSError(fault.error, os.strerror(fault.error))
             return really(*args, **more)
 
@@ -87,7 +105,9 @@ class Shared:
         return bytes(self._memory[FACTS.size :]).rstrip(b"\0").decode(errors="replace")
 
 
-def forked(streams: Streams, scenario: Scenario, folder: Path, fault: Fault | Tracer, kind: str) -> tuple[Shared, str, bool]:
+def forked(
+    streams: Streams, scenario: Scenario, folder: Path, fault: Fault | Tracer, kind: str
+) -> tuple[Shared, str, bool]:
     """Run a scenario in a fork: what it told, what it said, and whether it hung."""
     shared = Shared()
     child = os.fork()
@@ -95,13 +115,18 @@ def forked(streams: Streams, scenario: Scenario, folder: Path, fault: Fault | Tr
         live_in_fork(streams, scenario, folder, fault, kind, shared)
     if isinstance(fault, Tracer):
         fault.attach(child)
-    hung = not ended(child, fault.at / 1000 if isinstance(fault, Fault) and kind == "later" else PATIENCE) and kind != "later"
+    hung = (
+        not ended(child, fault.at / 1000 if isinstance(fault, Fault) and kind == "later" else PATIENCE)
+        and kind != "later"
+    )
     if isinstance(fault, Tracer):
         fault.end()
     return shared, shared.read(), hung
 
 
-def live_in_fork(streams: Streams, scenario: Scenario, folder: Path, fault: Fault | Tracer, kind: str, shared: Shared) -> None:
+def live_in_fork(
+    streams: Streams, scenario: Scenario, folder: Path, fault: Fault | Tracer, kind: str, shared: Shared
+) -> None:
     """In the fork: run the scenario, and tell how it ended."""
     signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background jobs ignore it
     signal.signal(signal.SIGALRM, signal.default_int_handler)
@@ -126,7 +151,9 @@ def live_in_fork(streams: Streams, scenario: Scenario, folder: Path, fault: Faul
 
 
 def ended(child: int, patience: float) -> bool:
-    """Whether a process ended in time; it is killed otherwise. Time in which this process was stopped does not count."""
+    """Whether a process ended in time; it is killed otherwise. Time in which this process was stopped does not
+    count.
+    """
     waited, last = 0.0, time.monotonic()
     while waited < patience:
         if os.waitpid(child, os.WNOHANG)[0]:

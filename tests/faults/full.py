@@ -1,10 +1,11 @@
-"""A disk that is full, really: commands and streams on a small tmpfs, which has one page more every time, until they have enough.
+"""A disk that is full, really: commands and streams on a small tmpfs, which has one page more every time, until they
+have enough.
 
     python -m tests.faults.full                 # as root: it mounts
     python -m tests.faults.full --step 10       # every 10th size
 
-A command must write all or nothing, as its exit code says, without a traceback; with more room the next one must succeed, and leave nothing
-else. A stream must keep what it has acknowledged, and go on when there is room.
+A command must write all or nothing, as its exit code says, without a traceback; with more room the next one must
+succeed, and leave nothing else. A stream must keep what it has acknowledged, and go on when there is room.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ import tempfile
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 
 from tests.faults import forks, log_streams, writing
@@ -44,7 +46,9 @@ class Disk:
         self._resize(ROOM)
 
     def _resize(self, size: int) -> None:
-        subprocess.run(["mount", "-o", f"remount,size={max(size, PAGE)}", str(self.path)], check=True, capture_output=True)
+        subprocess.run(
+            ["mount", "-o", f"remount,size={max(size, PAGE)}", str(self.path)], check=True, capture_output=True
+        )
 
 
 @contextmanager
@@ -77,7 +81,8 @@ def commands(folder: Path, step: int, ends: collections.Counter[str]) -> Iterato
             writing.rehearse(scenario, inside)
         for pages in range(0, MOST, step):
             with mounted(folder) as disk:
-                code, found = writing.examined(scenario, writing.Fault(-1), disk.path, lambda: disk.shrink(pages), disk.grow)  # noqa: B023
+                shrink = partial(disk.shrink, pages)
+                code, found = writing.examined(scenario, writing.Fault(-1), disk.path, shrink, disk.grow)
             yield from (f"{scenario.name}, {pages} pages: {problem}" for problem in found)
             ends["done" if code == 0 else "refused"] += 1
             if code == 0:
@@ -128,7 +133,10 @@ def main() -> None:
         sys.exit(f"no tmpfs can be mounted here: {why}")
     with tempfile.TemporaryDirectory() as folder:
         ends, found = campaign(Path(folder), given.step)
-    print(f"{ends.total()} sizes, {len(found)} problems; " + ", ".join(f"{count} {end}" for end, count in ends.most_common()))
+    print(
+        f"{ends.total()} sizes, {len(found)} problems; "
+        + ", ".join(f"{count} {end}" for end, count in ends.most_common())
+    )
     sys.exit(bool(found))
 
 

@@ -1,18 +1,18 @@
-"""Faults of streams with a log: kills and errors at every call that touches files, in the beginning, batches, checkpoints and recovery.
+"""Faults of streams with a log: kills and errors at every call that touches files, in the beginning, batches,
+checkpoints and recovery.
 
-    python -m tests.faults.log --points 2000
-    python -m tests.faults.log --system                  # every system call in turn, by strace: reads, and writes of libraries, among them
-    python -m tests.faults.log --system --once           # each of them with one of the faults, drawn at random
-    python -m tests.faults.log --system --points 400
+    python -m tests.faults.log --points 2000 python -m tests.faults.log --system                  # every system call in
+    turn, by strace: reads, and writes of libraries, among them python -m tests.faults.log --system --once           #
+    each of them with one of the faults, drawn at random python -m tests.faults.log --system --points 400
 
-A point is a scenario, the number of one of its calls, and a fault: the call fails, it and all later ones fail, the process is killed
-before it, or in the middle of it, or gets Ctrl-C there. Or the process is killed, or gets Ctrl-C, after some time. Afterwards the folder
-is opened again, without faults. Every batch that was acknowledged must be there, the graph must be that after the last batch, and answers
-must be those of a run from scratch; the rest of the batches must lead to the graph of a stream without faults; and nothing must be left
-that does not belong there.
+A point is a scenario, the number of one of its calls, and a fault: the call fails, it and all later ones fail, the
+process is killed before it, or in the middle of it, or gets Ctrl-C there. Or the process is killed, or gets Ctrl-C,
+after some time. Afterwards the folder is opened again, without faults. Every batch that was acknowledged must be there,
+the graph must be that after the last batch, and answers must be those of a run from scratch; the rest of the batches
+must lead to the graph of a stream without faults; and nothing must be left that does not belong there.
 
-After Ctrl-C the same process goes on: with the same stream while it takes batches, and else with one that it opens again. Results of all
-batches must be what they were.
+After Ctrl-C the same process goes on: with the same stream while it takes batches, and else with one that it opens
+again. Results of all batches must be what they were.
 
 `log_streams.py` has the scenarios, and `forks.py` runs each stream in a fork of this process.
 """
@@ -46,7 +46,9 @@ def examined(streams: Streams, scenario: Scenario, fault: Fault | Strike, folder
     """How a stream ended at a point, and what was wrong."""
     if scenario.begun >= 0:
         shutil.copytree(streams.template(scenario), folder)
-    shared, said, hung = forked(streams, scenario, folder, Tracer(fault) if isinstance(fault, Strike) else fault, fault.kind)
+    shared, said, hung = forked(
+        streams, scenario, folder, Tracer(fault) if isinstance(fault, Strike) else fault, fault.kind
+    )
     found = [f"a traceback: {said}"] if shared.end == BROKEN else ["it hung"] if hung else []
     if fault.kind in INTERRUPTS and shared.end == REFUSED:
         found.append(f"it did not go on: {said}")
@@ -59,7 +61,9 @@ def examined(streams: Streams, scenario: Scenario, fault: Fault | Strike, folder
 
 
 def points(known: list[Scenario], count: int, seed: int) -> Iterator[tuple[Scenario, Fault]]:
-    """Every call in turn, and every fault at it, in equal numbers for every scenario; when all are done, again with other errors."""
+    """Every call in turn, and every fault at it, in equal numbers for every scenario; when all are done, again with
+    other errors.
+    """
     draw = random.Random(seed)
     orders = {each.name: [(at, kind) for at in range(1, each.calls + 1) for kind in KINDS] for each in known}
     for order in orders.values():
@@ -68,7 +72,10 @@ def points(known: list[Scenario], count: int, seed: int) -> Iterator[tuple[Scena
         scenario = known[number % len(known)]
         order = orders[scenario.name]
         at, kind = order[number // len(known) % len(order)]
-        yield scenario, Fault(at if kind not in ("later", "moment") else draw.randint(1, 150), kind, draw.choice(ERRORS))
+        yield (
+            scenario,
+            Fault(at if kind not in ("later", "moment") else draw.randint(1, 150), kind, draw.choice(ERRORS)),
+        )
 
 
 def system_points(known: list[Scenario], count: int | None, seed: int, once: bool) -> Iterator[tuple[Scenario, Strike]]:
@@ -84,20 +91,27 @@ def system_points(known: list[Scenario], count: int | None, seed: int, once: boo
 def campaign(
     count: int | None, seed: int, folder: Path, system: bool = False, only: list[str] | None = None, once: bool = False
 ) -> tuple[list[str], collections.Counter[str]]:
-    """All problems that were found at `count` points (all system calls without one), and how often streams ended in each way."""
+    """All problems that were found at `count` points (all system calls without one), and how often streams ended in
+    each way.
+    """
     warnings.simplefilter("ignore", ist.IsthmusWarning)
     streams, known = Streams(folder), [each for each in SCENARIOS if only is None or each.name in only]
     for scenario in known:
         if scenario.begun >= 0:
             shutil.copytree(streams.template(scenario), folder / "here")
-        streams.work(folder / "here", scenario, lambda number: None)  # in this process: what it compiles, forks need not
+        # in this process: what it compiles, forks need not.
+        streams.work(folder / "here", scenario, lambda number: None)
         assert not list(streams.problems(folder / "here", BATCHES)), scenario
         shutil.rmtree(folder / "here")
         scenario.calls = rehearsed(streams, scenario, folder / "point", Fault(-1)).calls
         if system:
             rehearsed(streams, scenario, folder / "point", Tracer(None, folder / "notes"))
             scenario.by_name = counted(folder / "notes")
-    print(", ".join(f"{each.name} {sum(each.by_name.values()) or each.calls} calls" for each in known), file=sys.stderr, flush=True)
+    print(
+        ", ".join(f"{each.name} {sum(each.by_name.values()) or each.calls} calls" for each in known),
+        file=sys.stderr,
+        flush=True,
+    )
     found, ends = list[str](), collections.Counter[str]()
     chosen = system_points(known, count, seed, once) if system else points(known, count or 500, seed)
     for number, (scenario, fault) in enumerate(chosen, 1):
@@ -127,11 +141,16 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--system", action="store_true", help="faults at system calls, by strace")
     parser.add_argument("--only", action="append", metavar="NAME", help="a scenario")
-    parser.add_argument("--once", action="store_true", help="with --system: every call with one fault, not with all of them")
+    parser.add_argument(
+        "--once", action="store_true", help="with --system: every call with one fault, not with all of them"
+    )
     given = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         found, ends = campaign(given.points, given.seed, Path(folder), given.system, given.only, given.once)
-    print(f"{ends.total()} points, {len(found)} problems; " + ", ".join(f"{count} {end}" for end, count in ends.most_common()))
+    print(
+        f"{ends.total()} points, {len(found)} problems; "
+        + ", ".join(f"{count} {end}" for end, count in ends.most_common())
+    )
     sys.exit(bool(found))
 
 

@@ -1,4 +1,6 @@
-"""Streams with a log for the campaign of `log.py`: scenarios, and what folders, graphs and answers must be after a fault."""
+"""Streams with a log for the campaign of `log.py`: scenarios, and what folders, graphs and answers must be after a
+fault.
+"""
 
 from __future__ import annotations
 
@@ -83,7 +85,7 @@ class Streams:
                 **({"remove_vertices": [60 + number]} if number % 3 == 2 else {}),
             }
             for number in range(BATCHES)
-        ]  # fmt: skip
+        ]
         for number, batch in enumerate(self.batches):  # a removed vertex is not used
             batch["inserts"] = [(u, v, w) for u, v, w in batch["inserts"] if 60 + number not in (u, v)]
             batch["deletes"] = [(u, v) for u, v in batch["deletes"] if 60 + number not in (u, v)]
@@ -183,7 +185,9 @@ class sized:  # noqa: N801  # used as a function
 
 def edges(live: Any) -> set[tuple[Any, ...]]:
     graph, users = live.graph, live.graph.ids.users(range(live.graph.vertices)).tolist()
-    return {(u, v, int(graph.edge_weights(u, v)[0])) for u in users for v in graph.neighbors(u).tolist()} | {(u,) for u in users}
+    return {(u, v, int(graph.edge_weights(u, v)[0])) for u in users for v in graph.neighbors(u).tolist()} | {
+        (u,) for u in users
+    }
 
 
 def answer(result: Any) -> list[tuple[Any, Any]]:

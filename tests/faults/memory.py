@@ -1,9 +1,10 @@
-"""The memory promise: random commands with budgets near the least, none of which may use more than the budget and 250 MB.
+"""The memory promise: random commands with budgets near the least, none of which may use more than the budget and 250
+MB.
 
     python -m tests.faults.memory --runs 60 --seed 1
 
-Every command is a process of its own, whose peak of resident memory the system tells. The least budget of a command is what
-its own error message advises, so that advice is tested as well.
+Every command is a process of its own, whose peak of resident memory the system tells. The least budget of a command is
+what its own error message advises, so that advice is tested as well.
 """
 
 from __future__ import annotations
@@ -23,11 +24,26 @@ BESIDE = 250e6  # bytes for interpreter, libraries, compiled code and output buf
 LIMIT = 300  # seconds for a command
 RECIPES = ("auto", "filter", "emogi", "subway", "unified", "grus", "hytgraph", "scaph")
 OUTPUTS = (None, "parquet", "csv", "npy")
-WEIGHTED, SOURCED = {"sssp", "widest_path", "minimum_spanning_forest"}, {"bfs", "sssp", "widest_path", "php", "personalized_pagerank"}
+WEIGHTED, SOURCED = (
+    {"sssp", "widest_path", "minimum_spanning_forest"},
+    {"bfs", "sssp", "widest_path", "php", "personalized_pagerank"},
+)
 ALGORITHMS = (
-    "bfs", "sssp", "weakly_connected_components", "pagerank", "core_number", "label_propagation", "strongly_connected_components",
-    "minimum_spanning_forest", "katz", "php", "personalized_pagerank", "triangle_count", "widest_path", "local_clustering_coefficient",
-)  # fmt: skip
+    "bfs",
+    "sssp",
+    "weakly_connected_components",
+    "pagerank",
+    "core_number",
+    "label_propagation",
+    "strongly_connected_components",
+    "minimum_spanning_forest",
+    "katz",
+    "php",
+    "personalized_pagerank",
+    "triangle_count",
+    "widest_path",
+    "local_clustering_coefficient",
+)
 LENGTH = 2000  # bytes of a long id
 
 
@@ -51,7 +67,8 @@ class Outcome:
     printed: str
 
 
-# A process starts with the peak of the one that it was forked from, which may be a large one. So a small one starts the command.
+# A process starts with the peak of the one that it was forked from, which may be a large one. So a small one starts the
+# command.
 MEASURING = """
 import os, subprocess, sys
 child = subprocess.Popen(sys.argv[2:], stderr=subprocess.STDOUT)
@@ -65,7 +82,9 @@ def measured(words: list[str], folder: Path) -> Outcome:
     """Run a command and measure its peak of memory."""
     with tempfile.NamedTemporaryFile("r", dir=folder) as outcome:
         command = [sys.executable, "-I", "-S", "-c", MEASURING, outcome.name, *COMMAND, *words]
-        done = subprocess.run(command, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=True)
+        done = subprocess.run(
+            command, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=True
+        )
         code, peak = outcome.read().split()
         return Outcome(int(code), int(peak) * 1024, done.stdout)
 

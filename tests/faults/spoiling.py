@@ -52,7 +52,14 @@ def bases(folder: Path) -> list[Base]:
 
 
 def made(
-    folder: Path, name: str, directed: bool, weights: Any, ids: str, order: str, layered: bool = False, parallel: str = "keep"
+    folder: Path,
+    name: str,
+    directed: bool,
+    weights: Any,
+    ids: str,
+    order: str,
+    layered: bool = False,
+    parallel: str = "keep",
 ) -> Base:
     paths = [folder / f"{name}.isthmus", folder / f"{name}-other.isthmus"]
     for seed, path in enumerate(paths):
@@ -66,7 +73,9 @@ def made(
         if weights is not None:
             columns["weight"] = random.integers(1, 100, m).astype(weights)
         kind = None if weights is None else np.dtype(weights).name
-        ist.ingest(pa.table(columns), path, directed=directed, order=order, weight_dtype=kind, parallel=parallel).close()
+        ist.ingest(
+            pa.table(columns), path, directed=directed, order=order, weight_dtype=kind, parallel=parallel
+        ).close()
     return Base(name, *paths, directed, weights is not None, layered, named(np.array([0]), ids)[0])
 
 
@@ -117,7 +126,11 @@ class Copy:
         table = checksums(data).tobytes()
         self.write(name, data.tobytes())
         self.write(f"{name}.xxh3", table)
-        self.manifest["sections"][name] = {"dtype": entries.dtype.name, "count": int(entries.size), "checksums": digest(table)}
+        self.manifest["sections"][name] = {
+            "dtype": entries.dtype.name,
+            "count": int(entries.size),
+            "checksums": digest(table),
+        }
 
     def seal(self) -> None:
         body = {name: value for name, value in self.manifest.items() if name != "checksum"}
@@ -179,7 +192,9 @@ def replaced(copy: Copy, name: str, at: int, fresh: Array, what: str) -> str | N
 
 def changed_size(copy: Copy, base: Base, random: Random) -> str | None:
     name, data = some_file(copy, random)
-    size = int(random.integers(0, data.size)) if random.random() < 0.7 else data.size + int(random.integers(1, 3 * BLOCK))
+    size = (
+        int(random.integers(0, data.size)) if random.random() < 0.7 else data.size + int(random.integers(1, 3 * BLOCK))
+    )
     copy.write(name, np.resize(data, size) if size else b"")
     return f"{name} of {size} instead of {data.size} bytes"
 
@@ -224,13 +239,24 @@ def some_file(copy: Copy, random: Random) -> tuple[str, Array]:
 
 
 DAMAGE: list[Callable[[Copy, Base, Random], str | None]] = [
-    flip_bit, flip_bit, flip_bit, change_byte, change_byte, burst, random_block, zeroed_block, moved_block, changed_size,
-    exchanged_sections, from_another_store, missing_file,
-]  # fmt: skip
+    flip_bit,
+    flip_bit,
+    flip_bit,
+    change_byte,
+    change_byte,
+    burst,
+    random_block,
+    zeroed_block,
+    moved_block,
+    changed_size,
+    exchanged_sections,
+    from_another_store,
+    missing_file,
+]
 
 
-# Forgeries. What a run may answer: the SAME as from the sound store; anything if the forgery describes ANOTHER sound graph, or a
-# CONTRADICTION that only `isthmus verify` looks for.
+# Forgeries. What a run may answer: the SAME as from the sound store; anything if the forgery describes ANOTHER sound
+# graph, or a CONTRADICTION that only `isthmus verify` looks for.
 SAME, ANOTHER, CONTRADICTION = "same", "another", "contradiction"
 
 
@@ -358,7 +384,12 @@ def forged_counts(copy: Copy) -> Iterator[Forgery]:
     for name, value in (("ids", "string"), ("ids", "int64"), ("ids", "dense"), ("order", "hub"), ("order", "natural")):
         if manifest[name] != value:
             yield member(f"{name} {value}", {name: value})
-    for name, dtype in (("out.targets", "uint64"), ("out.offsets", "uint32"), ("out.weights", "float64"), ("out.weights", "int32")):
+    for name, dtype in (
+        ("out.targets", "uint64"),
+        ("out.offsets", "uint32"),
+        ("out.weights", "float64"),
+        ("out.weights", "int32"),
+    ):
         if name in copy.sections and manifest["sections"][name]["dtype"] != dtype:
             yield Forgery(f"{name} of type {dtype}", typed(name, dtype), ANOTHER)
 
@@ -386,10 +417,17 @@ def forged_weights(copy: Copy, random: Random) -> Iterator[Forgery]:
         largest = np.finfo(dtype).max if kind == "f" else np.iinfo(dtype).max
         for value in (0, largest):
             yield entry(f"{side}.weights", f"weight {value}", put(at, value), CONTRADICTION)
-            yield entry(f"{side}.weights", f"all weights {value}", fill(value), CONTRADICTION if copy.manifest["directed"] else ANOTHER)
+            yield entry(
+                f"{side}.weights",
+                f"all weights {value}",
+                fill(value),
+                CONTRADICTION if copy.manifest["directed"] else ANOTHER,
+            )
         for value in (np.nan, np.inf, -np.inf) if kind == "f" else ():
             yield entry(f"{side}.weights", f"weight {value}", put(at, value))
-            yield Forgery(f"{side}.weights: weight {value}, negative ones claimed", claimed(f"{side}.weights", at, value))
+            yield Forgery(
+                f"{side}.weights: weight {value}, negative ones claimed", claimed(f"{side}.weights", at, value)
+            )
 
 
 def claimed(name: str, at: int, value: float) -> Callable[[Copy], None]:

@@ -3,14 +3,14 @@
     python -m tests.faults.streams --stores 1000 --seed 1
     NUMBA_BOUNDSCHECK=1 ISTHMUS_CACHE=/tmp/checked python -m tests.faults.streams
 
-The stores have right checksums; their lists, counts or weights are impossible or contradict each other (`spoiling.py`), for example
-in-edges that are not those of the out-edges. A stream is opened on each, in memory or on disk, with drawn programs. It takes batches that
-insert and delete edges, and add and remove vertices. A batch that is refused is not the end: the next one is tried. Then an algorithm runs
-on the graph, and it is saved.
+The stores have right checksums; their lists, counts or weights are impossible or contradict each other (`spoiling.py`),
+for example in-edges that are not those of the out-edges. A stream is opened on each, in memory or on disk, with drawn
+programs. It takes batches that insert and delete edges, and add and remove vertices. A batch that is refused is not the
+end: the next one is tried. Then an algorithm runs on the graph, and it is saved.
 
-Other answers are allowed, as a forged store may describe another graph; a crash, a traceback and an endless run are not. With Numba's
-checks of bounds (the second command) an access outside of an array that happens to do no harm is found as well. Every SOUND-th store
-is sound: there every answer must be that of a run from scratch.
+Other answers are allowed, as a forged store may describe another graph; a crash, a traceback and an endless run are
+not. With Numba's checks of bounds (the second command) an access outside of an array that happens to do no harm is
+found as well. Every SOUND-th store is sound: there every answer must be that of a run from scratch.
 """
 
 from __future__ import annotations
@@ -38,14 +38,21 @@ from isthmus.errors import IsthmusError
 Random = np.random.Generator
 SOUND = 10
 PROGRAMS: list[Callable[[Any], Any]] = [
-    ist.BFS, lambda _: ist.WeaklyConnectedComponents(), lambda _: ist.PageRank(), lambda _: ist.CoreNumber(),
-    lambda _: ist.TriangleCount(), lambda source: ist.PersonalizedPageRank([source]), lambda source: ist.MultiSourceBFS([source]),
-]  # fmt: skip
+    ist.BFS,
+    lambda _: ist.WeaklyConnectedComponents(),
+    lambda _: ist.PageRank(),
+    lambda _: ist.CoreNumber(),
+    lambda _: ist.TriangleCount(),
+    lambda source: ist.PersonalizedPageRank([source]),
+    lambda source: ist.MultiSourceBFS([source]),
+]
 WEIGHTED: list[Callable[[Any], Any]] = [ist.SSSP, ist.WidestPath]
 
 
 def simple_bases(folder: Path) -> list[Base]:
-    """Graphs that streams take: without parallel edges. Directed and undirected, with weights and without, both orders."""
+    """Graphs that streams take: without parallel edges. Directed and undirected, with weights and without, both
+    orders.
+    """
     return [
         made(folder, "roads", directed=False, weights=np.int32, ids="int", order="natural", parallel="drop"),
         made(folder, "web", directed=True, weights=None, ids="dense", order="hub", parallel="drop"),
@@ -84,9 +91,15 @@ class Streaming:
             known = programs_for(base)
             programs = [known[k] for k in random.choice(len(known), 2, replace=False)]
             on_disk = bool(random.integers(2))
-            what = f"stream {'on disk' if on_disk else 'in memory'} {[program(base.source).algorithm.name for program in programs]}"
+            what = (
+                f"stream {'on disk' if on_disk else 'in memory'} "
+                f"{[program(base.source).algorithm.name for program in programs]}"
+            )
             say(what, None, f"{base.name}: {text}")
-            say(what, *outcome(lambda: follow(path, base, self.edges[place], programs, on_disk, random), text == "sound"))
+            say(
+                what,
+                *outcome(lambda: follow(path, base, self.edges[place], programs, on_disk, random), text == "sound"),
+            )
         finally:
             shutil.rmtree(path, ignore_errors=True)
 
@@ -95,7 +108,10 @@ def forged(copy: Copy, random: Random) -> Iterator[Forgery]:
     """The forgeries of all stores, and some where both directions differ in ways that are hard to see."""
     yield from forgeries(copy, random)
     for side in ("out", "in") if "in.targets" in copy.sections else ("out",):
-        yield Forgery(f"{side}.targets: the last vertices are in lists in which they do not belong", moved_to_last(side, 0.3, random))
+        yield Forgery(
+            f"{side}.targets: the last vertices are in lists in which they do not belong",
+            moved_to_last(side, 0.3, random),
+        )
         yield Forgery(f"{side}.targets: one edge leads to the last vertex", moved_to_last(side, 0.0, random))
         yield Forgery(f"{side}.targets: every list is the one before", rolled(side))
 
@@ -128,7 +144,10 @@ def edges_of(path: Path) -> tuple[Any, Any]:
 def follow(path: Path, base: Base, edges: tuple[Any, Any], programs: Any, on_disk: bool, random: Random) -> list[str]:
     """Let a stream take batches, then look at all it has. Returns the errors of batches."""
     errors: list[str] = []
-    with ist.open(path) as graph, ist.stream(graph, [program(base.source) for program in programs], threads=2, on_disk=on_disk) as live:
+    with (
+        ist.open(path) as graph,
+        ist.stream(graph, [program(base.source) for program in programs], threads=2, on_disk=on_disk) as live,
+    ):
         vertices = sorted(set(edges[0]) | set(edges[1]))
         for size, removed in ((40, 0), (5, 1), (200, 30), (20, 400), (50, 3)):
             try:
@@ -152,7 +171,9 @@ def follow(path: Path, base: Base, edges: tuple[Any, Any], programs: Any, on_dis
 def batch(
     weighted: bool, edges: tuple[Any, Any], vertices: list[Any], source: Any, size: int, removed: int, random: Random
 ) -> dict[str, Any]:
-    """Edges that the sound store has are deleted and inserted, others inserted, and vertices leave: `vertices` are those that stay."""
+    """Edges that the sound store has are deleted and inserted, others inserted, and vertices leave: `vertices` are
+    those that stay.
+    """
     some = random.choice(len(vertices), removed, replace=False).tolist()
     gone = {vertices[k] for k in some} | set(vertices[-removed // 2 :] if removed else ())
     gone.discard(source)
@@ -186,7 +207,9 @@ def outcome(run: Callable[[], list[str]], sound: bool) -> tuple[str, str]:
     return (REFUSED, "; ".join(errors)) if errors else (ALLOWED, "")
 
 
-def run(stores: int, children: int = 2, only: int | None = None, say: Callable[[str], None] = print, seed: int = 7) -> Tally:
+def run(
+    stores: int, children: int = 2, only: int | None = None, say: Callable[[str], None] = print, seed: int = 7
+) -> Tally:
     """Run a campaign; returns how often each outcome was seen. Every fault is told by `say`."""
     tally: Tally = collections.Counter()
     with tempfile.TemporaryDirectory(prefix="streams-") as folder, sizes.using(**SMALL):
@@ -198,7 +221,10 @@ def run(stores: int, children: int = 2, only: int | None = None, say: Callable[[
             if result in FAULTS or only is not None:
                 say(f"store {number}: {what}: {result}: {details}")
         seconds = time.monotonic() - start
-    say(f"{len(numbers)} stores in {seconds:.0f} s: " + ", ".join(f"{count} {name}" for name, count in tally.most_common()))
+    say(
+        f"{len(numbers)} stores in {seconds:.0f} s: "
+        + ", ".join(f"{count} {name}" for name, count in tally.most_common())
+    )
     return tally
 
 

@@ -32,7 +32,9 @@ class Staged:
 
     def examine(self, number: int, say: Any) -> None:
         say(f"run {number}", None, f"store {number}")
-        say(f"run {number}", *damage.outcome(lambda: self.answer(number), {"values": np.arange(3)}, lenient=number == 3))
+        say(
+            f"run {number}", *damage.outcome(lambda: self.answer(number), {"values": np.arange(3)}, lenient=number == 3)
+        )
 
     def answer(self, number: int) -> Any:
         if number == 4:
@@ -52,15 +54,31 @@ class Staged:
 def test_whatever_goes_wrong_is_counted(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(damage, "LIMIT", 2.0)
     found = {number: (what, result) for number, what, result, _ in damage.examined(Staged(), list(range(11)), 2)}
-    expected = ["right", "right", "wrong", "allowed", "refused", "traceback", "traceback", "crash", "crash", "hang", "right"]
+    expected = [
+        "right",
+        "right",
+        "wrong",
+        "allowed",
+        "refused",
+        "traceback",
+        "traceback",
+        "crash",
+        "crash",
+        "hang",
+        "right",
+    ]
     assert found == {number: (f"store {number}: run {number}", result) for number, result in enumerate(expected)}
 
 
 def test_answers_that_differ_do_not_agree() -> None:
     one = {"vertex": np.array(["a", "b"], object), "value": np.array([1.0, np.nan])}
     others = [
-        {**one, "vertex": np.array(["a", "c"], object)}, {**one, "value": np.array([1.1, np.nan])}, {**one, "value": np.array([1.0, 1.0])},
-        {"vertex": one["vertex"]}, {**one, "value": np.array([1, 2])}, {**one, "value": np.array([1.0])},
-    ]  # fmt: skip
+        {**one, "vertex": np.array(["a", "c"], object)},
+        {**one, "value": np.array([1.1, np.nan])},
+        {**one, "value": np.array([1.0, 1.0])},
+        {"vertex": one["vertex"]},
+        {**one, "value": np.array([1, 2])},
+        {**one, "value": np.array([1.0])},
+    ]
     assert damage.agree(one, {**one, "value": np.array([1.0 + 1e-9, np.nan])})
     assert not any(damage.agree(one, other) for other in others)

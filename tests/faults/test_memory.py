@@ -17,10 +17,14 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-@pytest.mark.parametrize("words", [
-    ["ingest", "names.txt", "--ids", "string", "-o", "names.isthmus", "--overwrite"],
-    ["run", "core_number", "isolated.isthmus", "-o", "out.parquet"],
-], ids=lambda words: " ".join(words[:2]))  # fmt: skip
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["ingest", "names.txt", "--ids", "string", "-o", "names.isthmus", "--overwrite"],
+        ["run", "core_number", "isolated.isthmus", "-o", "out.parquet"],
+    ],
+    ids=lambda words: " ".join(words[:2]),
+)
 def test_the_budget_that_a_command_asks_for_is_enough(folder: Path, words: list[str]) -> None:
     megabytes = memory.least_budget(words, folder)
     assert megabytes is not None

@@ -1,7 +1,9 @@
-"""Faults at system calls, by strace: it counts the calls of a process that touch files, makes one of them fail, or sends a signal there.
+"""Faults at system calls, by strace: it counts the calls of a process that touch files, makes one of them fail, or
+sends a signal there.
 
-strace counts the calls of every name and every thread apart: with `when=3`, the third `openat` fails, in each thread that makes so many.
-So a call is known by its name and its number. The process waits until strace is attached to it (`begin`).
+strace counts the calls of every name and every thread apart: with `when=3`, the third `openat` fails, in each thread
+that makes so many. So a call is known by its name and its number. The process waits until strace is attached to it
+(`begin`).
 """
 
 from __future__ import annotations
@@ -23,7 +25,19 @@ CALLS = (
     "openat,read,readv,pread64,preadv,preadv2,write,writev,pwrite64,pwritev,fsync,fdatasync,ftruncate,fallocate,flock,lseek,newfstatat,fstat,"
     "statx,getdents64,mkdir,mkdirat,rename,renameat,renameat2,unlink,unlinkat,rmdir,chmod,fchmod,fchmodat,linkat,io_setup,io_submit,io_getevents"
 )
-NEED_SPACE = ("openat", "write", "writev", "pwrite64", "pwritev", "fsync", "fdatasync", "fallocate", "mkdir", "rename", "renameat2")
+NEED_SPACE = (
+    "openat",
+    "write",
+    "writev",
+    "pwrite64",
+    "pwritev",
+    "fsync",
+    "fdatasync",
+    "fallocate",
+    "mkdir",
+    "rename",
+    "renameat2",
+)
 LINE = re.compile(r"(\d+) +(\w+)\(")
 SECONDS = 20  # until strace must have attached itself
 
@@ -54,7 +68,9 @@ def strikes(counts: dict[str, int], signals: tuple[str, ...] = ("killed",)) -> l
     for call, count in sorted(counts.items()):
         errors = (errno.EIO, errno.ENOSPC) if call in NEED_SPACE else (errno.EIO,)
         for at in range(1, count + 1):
-            found += [Strike(call, at, "once", error) for error in errors] + [Strike(call, at, kind) for kind in signals]
+            found += [Strike(call, at, "once", error) for error in errors] + [
+                Strike(call, at, kind) for kind in signals
+            ]
     return found
 
 
@@ -63,7 +79,8 @@ class Tracer:
 
     def __init__(self, strike: Strike | None, notes: Path | None = None) -> None:
         self._strike, self._notes = strike, notes
-        self._attached = mmap.mmap(-1, 1)  # seen by both processes; a pipe would have to be read, which is a call that is counted
+        # Seen by both processes; a pipe would have to be read, which is a call that is counted.
+        self._attached = mmap.mmap(-1, 1)
 
     def begin(self) -> None:
         """In the fork: wait until the tracer is there."""
@@ -74,12 +91,23 @@ class Tracer:
         """In the parent: let the fork go on when it is traced."""
         options = [] if self._strike is None else self._strike.options()
         traced = CALLS if self._strike is None else self._strike.call
-        command = ["strace", "-f", "-o", str(self._notes or os.devnull), "-e", f"trace={traced}", *options, "-p", str(child)]
+        command = [
+            "strace",
+            "-f",
+            "-o",
+            str(self._notes or os.devnull),
+            "-e",
+            f"trace={traced}",
+            *options,
+            "-p",
+            str(child),
+        ]
         self._process = subprocess.Popen(command, stderr=subprocess.PIPE, start_new_session=True)
         assert self._process.stderr is not None
         line = self._process.stderr.readline()
         assert b"attached" in line, line
-        self._drain = threading.Thread(target=self._process.stderr.read, daemon=True)  # it tells of every thread: a full pipe would stop it
+        # it tells of every thread: a full pipe would stop it.
+        self._drain = threading.Thread(target=self._process.stderr.read, daemon=True)
         self._drain.start()
         self._attached[0] = 1
 

@@ -1,13 +1,12 @@
 """Faults while writing: errors and signals injected into the system calls of commands, one point after another.
 
-    python -m tests.faults.writing --points 500
-    python -m tests.faults.writing --system              # every system call in turn, by strace: reads, and writes of libraries, among them
-    python -m tests.faults.writing --system --points 200
+    python -m tests.faults.writing --points 500 python -m tests.faults.writing --system              # every system call
+    in turn, by strace: reads, and writes of libraries, among them python -m tests.faults.writing --system --points 200
 
-A point is a command, the number of one of its system calls that change files, and a fault: that call fails, it and all later
-ones fail, or a signal arrives at it; with strace, the command may also be killed there. After each point the store or result must be
-the old one or the new one, whole, as the exit code says; the command must have ended in time, without a traceback; and after the next
-command nothing else is left.
+A point is a command, the number of one of its system calls that change files, and a fault: that call fails, it and all
+later ones fail, or a signal arrives at it; with strace, the command may also be killed there. After each point the
+store or result must be the old one or the new one, whole, as the exit code says; the command must have ended in time,
+without a traceback; and after the next command nothing else is left.
 
 Every command runs in a fork of this process, which has loaded and compiled everything already.
 """
@@ -44,7 +43,9 @@ SOON = 1.5  # seconds for a command to end after a signal; 1 s of its own, the r
 
 @dataclass
 class Scenario:
-    """A command that writes `target` in a folder that `prepare` made. `stays`: names in the folder after the next command."""
+    """A command that writes `target` in a folder that `prepare` made. `stays`: names in the folder after the next
+    command.
+    """
 
     name: str
     command: list[str]
@@ -78,15 +79,25 @@ def scenarios() -> list[Scenario]:
         Scenario("hub order", [*make, "--overwrite", "--order", "hub"], "g.isthmus", {"g.isthmus"}, store),
         Scenario("little memory", [*make, "--overwrite", "--memory", "100kB"], "g.isthmus", {"g.isthmus"}, store),
         Scenario(
-            "integers", ["ingest", "e.txt", "--weight", "3", "-o", "g.isthmus", *tail], "g.isthmus", {"g.isthmus", "e.txt"}, numbers
+            "integers",
+            ["ingest", "e.txt", "--weight", "3", "-o", "g.isthmus", *tail],
+            "g.isthmus",
+            {"g.isthmus", "e.txt"},
+            numbers,
         ),
-        Scenario("string ids", ["ingest", "e.txt", "-o", "g.isthmus", *tail], "g.isthmus", {"g.isthmus", "e.txt"}, names),
+        Scenario(
+            "string ids", ["ingest", "e.txt", "-o", "g.isthmus", *tail], "g.isthmus", {"g.isthmus", "e.txt"}, names
+        ),
         *(
             Scenario(f"a result as {kind}", [*run, "-o", f"r.{kind}"], f"r.{kind}", {"g.isthmus", f"r.{kind}"}, store)
             for kind in ("parquet", "csv", "npy")
         ),
         Scenario(
-            "checkpoints", ["run", "bfs", "g.isthmus", "--source", "0", *tail, *kept, "-o", "r.npy"], "r.npy", {"g.isthmus", "r.npy"}, store
+            "checkpoints",
+            ["run", "bfs", "g.isthmus", "--source", "0", *tail, *kept, "-o", "r.npy"],
+            "r.npy",
+            {"g.isthmus", "r.npy"},
+            store,
         ),
     ]
 
@@ -135,12 +146,15 @@ def inject(fault: Fault, counter: Path) -> None:
 
 def execute(
     scenario: Scenario, folder: Path, fault: Fault | Tracer, patience: float = PATIENCE
-) -> tuple[int, str, int, float]:  # fmt: skip
-    """Run the command in a fork: its exit code (-1: it hung), what it printed, its number of calls, its seconds after a signal."""
+) -> tuple[int, str, int, float]:
+    """Run the command in a fork: its exit code (-1: it hung), what it printed, its number of calls, its seconds after a
+    signal.
+    """
     printed, counter, sent = (folder.parent / name for name in ("printed", "count", "sent"))
     counter.unlink(missing_ok=True)
     sent.unlink(missing_ok=True)
-    out = os.open(printed, os.O_WRONLY | os.O_CREAT | os.O_TRUNC)  # here: the tracer may strike as soon as there is a child
+    # Here: the tracer may strike as soon as there is a child.
+    out = os.open(printed, os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
     start = time.monotonic()
     child = os.fork()
     if child == 0:
@@ -227,10 +241,15 @@ def count_system_calls(scenario: Scenario, folder: Path) -> None:
 
 
 def examined(
-    scenario: Scenario, fault: Fault | Strike, folder: Path, before: Callable[[], None] = lambda: None,
+    scenario: Scenario,
+    fault: Fault | Strike,
+    folder: Path,
+    before: Callable[[], None] = lambda: None,
     after: Callable[[], None] = lambda: None,
-) -> tuple[int, list[str]]:  # fmt: skip
-    """The exit code of a command, and what was wrong. `before` and `after` are called just before it, and just before the next command."""
+) -> tuple[int, list[str]]:
+    """The exit code of a command, and what was wrong. `before` and `after` are called just before it, and just before
+    the next command.
+    """
     scenario.prepare(folder)
     before()
     target = folder / scenario.target
@@ -291,11 +310,15 @@ def points(known: list[Scenario], count: int, seed: int) -> list[tuple[Scenario,
 
 def system_points(known: list[Scenario], count: int | None, seed: int) -> list[tuple[Scenario, Fault | Strike]]:
     """Every fault at every system call, or some of them, drawn at random."""
-    every: list[tuple[Scenario, Fault | Strike]] = [(scenario, strike) for scenario in known for strike in strikes(scenario.by_name)]
+    every: list[tuple[Scenario, Fault | Strike]] = [
+        (scenario, strike) for scenario in known for strike in strikes(scenario.by_name)
+    ]
     return every if count is None else random.Random(seed).sample(every, min(count, len(every)))
 
 
-def campaign(count: int | None, seed: int, folder: Path, system: bool = False, only: list[str] | None = None) -> tuple[int, list[str]]:
+def campaign(
+    count: int | None, seed: int, folder: Path, system: bool = False, only: list[str] | None = None
+) -> tuple[int, list[str]]:
     """How many points were tried, and all problems that were found."""
     known = [scenario for scenario in scenarios() if only is None or scenario.name in only]
     for scenario in known:  # the first command compiles, which another fork does not know of
@@ -306,7 +329,11 @@ def campaign(count: int | None, seed: int, folder: Path, system: bool = False, o
             with EmptyFolder(folder) as inside:
                 count_system_calls(scenario, inside)
     chosen = system_points(known, count, seed) if system else points(known, count or 500, seed)
-    print(", ".join(f"{each.name} {sum(each.by_name.values()) or each.calls} calls" for each in known), file=sys.stderr, flush=True)
+    print(
+        ", ".join(f"{each.name} {sum(each.by_name.values()) or each.calls} calls" for each in known),
+        file=sys.stderr,
+        flush=True,
+    )
     found = []
     for number, (scenario, fault) in enumerate(chosen, 1):
         with EmptyFolder(folder) as inside:

@@ -7,11 +7,39 @@ from collections.abc import Callable
 
 NUMBERS = [0, 1, 0x7F, 0x80, 0xFF, 0x7FFF, 0xFFFF, 2**31 - 1, 2**31, 2**32 - 1, 2**53, 2**63 - 1, 2**63, 2**64 - 1]
 WORDS = [
-    b"", b"\n", b"\r", b"\r\n", b"\0", b"\t", b" ", b",", b";", b'"', b'""', b"#", b"%", b"-", b"+", b".", b"e", b"0", b"-1", b"1e309",
-    b"nan", b"inf", b"\xff", b"\xef\xbb\xbf", "é".encode(), b"\xc3", b"\xed\xa0\x80", b"source", b"weight",
+    b"",
+    b"\n",
+    b"\r",
+    b"\r\n",
+    b"\0",
+    b"\t",
+    b" ",
+    b",",
+    b";",
+    b'"',
+    b'""',
+    b"#",
+    b"%",
+    b"-",
+    b"+",
+    b".",
+    b"e",
+    b"0",
+    b"-1",
+    b"1e309",
+    b"nan",
+    b"inf",
+    b"\xff",
+    b"\xef\xbb\xbf",
+    "é".encode(),
+    b"\xc3",
+    b"\xed\xa0\x80",
+    b"source",
+    b"weight",
     *(str(n).encode() for n in NUMBERS),
-    *(n.to_bytes(8, "little") for n in NUMBERS), *(n.to_bytes(4, "little") for n in NUMBERS if n < 2**32),
-]  # fmt: skip
+    *(n.to_bytes(8, "little") for n in NUMBERS),
+    *(n.to_bytes(4, "little") for n in NUMBERS if n < 2**32),
+]
 MOST_BYTES = 1 << 16  # of a variant
 
 
@@ -53,8 +81,17 @@ def truncate(data: bytearray, dice: random.Random) -> None:
 
 
 HOW: list[Callable[[bytearray, random.Random], None]] = [
-    flip, flip, replace, write_word, write_word, insert_word, remove, repeat, move, truncate,
-]  # fmt: skip
+    flip,
+    flip,
+    replace,
+    write_word,
+    write_word,
+    insert_word,
+    remove,
+    repeat,
+    move,
+    truncate,
+]
 
 
 def mutated(data: bytes, dice: random.Random) -> bytes:

@@ -1,7 +1,7 @@
 """One fuzz target per format: read a damaged input whole, or refuse it with an error of ours.
 
-The corpus has a folder per format; each entry is a file, or a folder of files that belong together. Stores are made anew, so that
-they have the format of the day.
+The corpus has a folder per format; each entry is a file, or a folder of files that belong together. Stores are made
+anew, so that they have the format of the day.
 """
 
 from __future__ import annotations
@@ -23,8 +23,16 @@ from isthmus.graph.formats import FORMATS
 
 CORPUS = Path(__file__).parent / "corpus"
 OPTIONS: dict[str, list[dict[str, object]]] = {  # options that lead to other code; one set is drawn for each input
-    "text": [{}, {}, {"weight": 3}, {"header": True}, {"ids": "string"}, {"vertices": 50}, {"allow_negative": True, "weight": 3},
-             {"missing": "skip"}],
+    "text": [
+        {},
+        {},
+        {"weight": 3},
+        {"header": True},
+        {"ids": "string"},
+        {"vertices": 50},
+        {"allow_negative": True, "weight": 3},
+        {"missing": "skip"},
+    ],
     "adjacency": [{}, {"vertices": 50}],
     "graphalytics": [{}],
     "gapbs": [{}, {"allow_negative": True}],
@@ -53,7 +61,9 @@ def stores() -> Path:
     """A folder of small stores."""
     folder = Path(tempfile.mkdtemp(prefix="fuzz-stores-"))
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
-    ist.ingest((np.array([5, 5, 9]), np.array([9, -2, 5]), np.array([1, 2, 3])), folder / "numbers.isthmus", order="hub").close()
+    ist.ingest(
+        (np.array([5, 5, 9]), np.array([9, -2, 5]), np.array([1, 2, 3])), folder / "numbers.isthmus", order="hub"
+    ).close()
     ist.ingest((np.array(["a", "b"]), np.array(["b", "c"])), folder / "words.isthmus", directed=False).close()
     return folder
 

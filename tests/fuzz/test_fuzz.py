@@ -1,4 +1,6 @@
-"""Some seconds of fuzzing for each format, the same inputs every time. `python -m tests.fuzz.run FORMAT MINUTES` goes on for longer."""
+"""Some seconds of fuzzing for each format, the same inputs every time. `python -m tests.fuzz.run FORMAT MINUTES` goes
+on for longer.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +16,9 @@ SECONDS, MOST = 2.0, 400  # for a format
 
 @pytest.mark.parametrize("format", OPTIONS)
 def test_the_corpus_itself(format, tmp_path):
-    """Every entry is read or refused; the sound ones must be read, or nothing behind the first check is ever reached."""
+    """Every entry is read or refused; the sound ones must be read, or nothing behind the first check is ever
+    reached.
+    """
     read = 0
     for entry in entries(format):
         path = entry if entry.is_file() or format == "isthmus" else sorted(entry.iterdir())[0]

@@ -20,9 +20,11 @@ from isthmus.graph.store import Store
 from isthmus.kernels.blocks import FINE, NO_SUMS, SCRATCH, check_blocks
 
 WAYS: list[dict[str, Any]] = [
-    {}, *({"policy": policy, "memory": "10%"} for policy in ("filter", "emogi", "subway", "unified")),
-    {"far": "ram", "policy": "filter", "memory": "10%"}, {"device": "model:rtx2080ti", "policy": "filter", "memory": "10%"},
-]  # fmt: skip
+    {},
+    *({"policy": policy, "memory": "10%"} for policy in ("filter", "emogi", "subway", "unified")),
+    {"far": "ram", "policy": "filter", "memory": "10%"},
+    {"device": "model:rtx2080ti", "policy": "filter", "memory": "10%"},
+]
 
 
 @pytest.fixture
@@ -44,7 +46,10 @@ def test_sections_that_changed_places(store: Path, how: dict[str, Any]) -> None:
     """Every block has the checksum that the table beside it has; only the manifest tells that both are elsewhere."""
     for ending in ("", ".xxh3"):
         swap(store / f"out.targets{ending}", store / f"in.targets{ending}")
-    with ist.open(store) as graph, pytest.raises(StoreError, match=r"out\.targets\.xxh3: is not the table of checksums that the manifest"):
+    with (
+        ist.open(store) as graph,
+        pytest.raises(StoreError, match=r"out\.targets\.xxh3: is not the table of checksums that the manifest"),
+    ):
         ist.bfs(graph, 0, **how)
 
 
@@ -58,7 +63,10 @@ def test_all_that_a_run_reads_is_verified(tmp_path: Path, name: str) -> None:
         byte = file.read(1)[0]
         file.seek(2000)
         file.write(bytes([byte ^ 1]))
-    with ist.open(path) as graph, pytest.raises(StoreError, match=rf"g\.isthmus/{name}: block 0 at byte 0: the checksum does not match"):
+    with (
+        ist.open(path) as graph,
+        pytest.raises(StoreError, match=rf"g\.isthmus/{name}: block 0 at byte 0: the checksum does not match"),
+    ):
         ist.weakly_connected_components(graph).to_arrow()  # labels are places in natural order, so both orders are read
 
 
@@ -71,10 +79,12 @@ WEIGHTS = np.array([1, 2, 3, 4], np.float64)
 @pytest.mark.parametrize(
     ("section", "value", "message"),
     [
-        ("out.targets", 3, "a target is not a vertex"), ("out.targets", 2**32 - 1, "a target is not a vertex"),
-        ("out.weights", -1.0, "a weight is negative or not finite"), ("out.weights", np.nan, "a weight is negative or not finite"),
+        ("out.targets", 3, "a target is not a vertex"),
+        ("out.targets", 2**32 - 1, "a target is not a vertex"),
+        ("out.weights", -1.0, "a weight is negative or not finite"),
+        ("out.weights", np.nan, "a weight is negative or not finite"),
     ],
-)  # fmt: skip
+)
 def test_entries_that_cannot_be(
     forge: Callable[..., Store], section: str, value: Any, message: str, how: dict[str, Any], verify: bool
 ) -> None:
@@ -110,10 +120,14 @@ def test_stores_that_were_opened_without_verification(store: Path) -> None:
 
 
 KINDS = {
-    "targets": bounds_of_targets(np.uint32, 1000), "wide targets": bounds_of_targets(np.uint64, 2**40), "anything": ANYTHING,
-    "whole": bounds_of_weights(np.int64, False), "small": bounds_of_weights(np.int32, False),
-    "real": bounds_of_weights(np.float64, False), "signed": bounds_of_weights(np.float64, True),
-}  # fmt: skip
+    "targets": bounds_of_targets(np.uint32, 1000),
+    "wide targets": bounds_of_targets(np.uint64, 2**40),
+    "anything": ANYTHING,
+    "whole": bounds_of_weights(np.int64, False),
+    "small": bounds_of_weights(np.int32, False),
+    "real": bounds_of_weights(np.float64, False),
+    "signed": bounds_of_weights(np.float64, True),
+}
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -124,9 +138,13 @@ def test_few_blocks_are_checked_as_many_are(kind: str, seed: int) -> None:
     values = [0, 1, 999, 1000, 2**31 - 1, 2**31, 2**32 - 1, 2**40 - 1, 2**40, 2**63 - 1, 2**63, 2**64 - 1]
     real = [0.0, -0.0, 1.5, -1.5, np.finfo(float).max, np.inf, -np.inf, np.nan, 5e-324, -5e-324]
     width = bounds.width or 8
-    known = np.array([value % 2 ** (8 * width) for value in [*values, *np.array(real).view(np.uint64).tolist()]], f"u{width}")
+    known = np.array(
+        [value % 2 ** (8 * width) for value in [*values, *np.array(real).view(np.uint64).tolist()]], f"u{width}"
+    )
     data = np.zeros(BLOCK // width, f"u{width}")
     data[draw.integers(0, data.size, 3)] = draw.choice(known, 3)
     rule = np.array([*astuple(bounds), NO_SUMS], np.uint64)
-    status, _ = check_blocks(data.view(np.uint8), 0, BLOCK, 0, rule, np.empty(0, np.uint64), np.empty(SCRATCH, np.uint64))
+    status, _ = check_blocks(
+        data.view(np.uint8), 0, BLOCK, 0, rule, np.empty(0, np.uint64), np.empty(SCRATCH, np.uint64)
+    )
     assert bounds.hold_for(data.view(np.uint8)) == (status == FINE)

@@ -52,7 +52,11 @@ KEY = st.integers(0, 30) | st.integers(0, HIGH) | st.just(HIGH)
 
 
 @settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(blocks=st.lists(st.lists(KEY, max_size=80), max_size=6), memory=st.sampled_from([ROOMY, TIGHT]), sample=st.lists(KEY, max_size=20))
+@given(
+    blocks=st.lists(st.lists(KEY, max_size=80), max_size=6),
+    memory=st.sampled_from([ROOMY, TIGHT]),
+    sample=st.lists(KEY, max_size=20),
+)
 def test_sorted_and_stable_whatever_the_sample(tmp_path, pool, blocks, memory, sample):
     at = 0
     weights = []
@@ -90,7 +94,9 @@ def test_equal_keys_too_many_to_hold_come_in_one_piece(tmp_path, pool, memory, h
 
 @pytest.mark.parametrize("memory", [ROOMY, TIGHT])
 def test_equal_keys_that_are_kept_are_all_there(tmp_path, pool, memory):
-    keys, kept, sorter = run(tmp_path, pool, [[7] * 100] * 5, memory=memory, weights=np.arange(500.0).reshape(5, 100), sample=[])
+    keys, kept, sorter = run(
+        tmp_path, pool, [[7] * 100] * 5, memory=memory, weights=np.arange(500.0).reshape(5, 100), sample=[]
+    )
     assert keys == [7] * 500
     assert kept == list(range(500))
     assert sorter.merged == 0
@@ -201,7 +207,9 @@ class Sections:
 
 def some_lists(rows, counts, first=0):
     total = sum(counts)
-    return SortedLists(np.array(rows, np.uint64), np.array(counts), np.arange(first, first + total, dtype=np.uint32), None, 0, 0)
+    return SortedLists(
+        np.array(rows, np.uint64), np.array(counts), np.arange(first, first + total, dtype=np.uint32), None, 0, 0
+    )
 
 
 @pytest.mark.parametrize("at_once", [1, 3, 100])

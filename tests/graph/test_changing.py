@@ -1,4 +1,6 @@
-"""Changing graphs: after every batch the lists are what a plain dictionary says, aligned and in order, on both sides."""
+"""Changing graphs: after every batch the lists are what a plain dictionary says, aligned and in order, on both
+sides.
+"""
 
 from __future__ import annotations
 
@@ -70,7 +72,11 @@ def test_any_batches(seed: int) -> None:
         for _ in range(draw.choice([0, 1, 5, 60])):
             wish = draw.choice([INSERT, INSERT, DELETE, DELETE, REWEIGH])
             known = [edge for edge in edges if not set(edge) & set(removed)]
-            u, v = draw.choice(known) if wish != INSERT and known and draw.random() < 0.8 else (draw.choice(pool), draw.choice(pool))
+            u, v = (
+                draw.choice(known)
+                if wish != INSERT and known and draw.random() < 0.8
+                else (draw.choice(pool), draw.choice(pool))
+            )
             u, v = (v, u) if not directed and draw.random() < 0.5 else (u, v)
             w = draw.randrange(1, 9)
             rows.append((wish, u, v, w))
@@ -137,7 +143,9 @@ def test_a_vertex_cannot_be_removed_and_used(small: Any) -> None:
 
 
 def test_parallel_edges_are_refused() -> None:
-    with pytest.raises(ist.GraphFormatError, match="has parallel edges, for example at vertex 1; a changing graph has none: ingest it"):
+    with pytest.raises(
+        ist.GraphFormatError, match="has parallel edges, for example at vertex 1; a changing graph has none: ingest it"
+    ):
         ChangingGraph(ist.read((np.array([1, 1]), np.array([2, 2]))))
 
 
@@ -155,10 +163,23 @@ def test_many_insertions_and_deletions_keep_the_array_in_bounds() -> None:
     assert graph.arcs <= 2 and graph.sides["out"].slots < full / 2
 
 
-ALGORITHMS = ("bfs", "sssp", "weakly_connected_components", "pagerank", "core_number", "label_propagation", "triangle_count", "katz")
+ALGORITHMS = (
+    "bfs",
+    "sssp",
+    "weakly_connected_components",
+    "pagerank",
+    "core_number",
+    "label_propagation",
+    "triangle_count",
+    "katz",
+)
 
 
-WAYS: list[dict[str, Any]] = [{}, {"far": "ram", "policy": "hytgraph", "memory": "10%"}, {"device": "model:rtx2080ti", "memory": "10%"}]
+WAYS: list[dict[str, Any]] = [
+    {},
+    {"far": "ram", "policy": "hytgraph", "memory": "10%"},
+    {"device": "model:rtx2080ti", "memory": "10%"},
+]
 
 
 @pytest.mark.parametrize("how", WAYS, ids=str)
@@ -193,7 +214,9 @@ def forged(path: Path, n: int, out: Lists, into: Lists | None) -> Path:
             for name, array in ((f"{side}.offsets", offsets), (f"{side}.targets", targets)):
                 writer.section(name, array.dtype, array.size)
                 writer.append(name, array)
-        writer.commit(Manifest(n, arcs // (1 if into else 2), arcs, into is not None, False, "dense", in_edges=into is not None))
+        writer.commit(
+            Manifest(n, arcs // (1 if into else 2), arcs, into is not None, False, "dense", in_edges=into is not None)
+        )
     return path
 
 
@@ -203,7 +226,11 @@ FORGED: dict[str, tuple[Lists, Lists | None, str]] = {
     "other arcs": ({0: [*range(4000, 5000)]}, {1: [*range(2, 1002)]}, DIFFER),
     "as many arcs at each vertex": ({0: [4999], 1: [3000]}, {3000: [0], 4999: [1]}, DIFFER),
     "one arc to the last vertex": ({0: [1, 4999], 1: [2]}, {1: [0], 2: [0, 1]}, DIFFER),
-    "one direction": ({0: [1, 4999], 1: [0, 2]}, None, "vertices cannot be removed: edges are in one direction only; run isthmus verify"),
+    "one direction": (
+        {0: [1, 4999], 1: [0, 2]},
+        None,
+        "vertices cannot be removed: edges are in one direction only; run isthmus verify",
+    ),
     "twice": ({0: [4999, 4999]}, {4999: [0, 0]}, TWICE),
     "twice, undirected": ({0: [4999, 4999], 4999: [0, 0]}, None, TWICE),
 }
@@ -211,9 +238,14 @@ FORGED: dict[str, tuple[Lists, Lists | None, str]] = {
 
 @pytest.mark.parametrize("name", FORGED)
 def test_a_store_whose_lists_do_not_mirror_each_other_leads_no_kernel_astray(name: str, tmp_path: Path) -> None:
-    """Arcs to removed vertices are looked for among their in-edges; others would stay in the out-edges, and lead nowhere."""
+    """Arcs to removed vertices are looked for among their in-edges; others would stay in the out-edges, and lead
+    nowhere.
+    """
     out, into, message = FORGED[name]
-    with ist.open(forged(tmp_path / "g.isthmus", 5000, out, into)) as base, ist.stream(base, [ist.BFS(source=0)]) as live:
+    with (
+        ist.open(forged(tmp_path / "g.isthmus", 5000, out, into)) as base,
+        ist.stream(base, [ist.BFS(source=0)]) as live,
+    ):
         before = live["bfs"].filled().tolist()
         for _ in range(2):
             with pytest.raises(StoreError, match=f"g.isthmus: {message}"):
@@ -224,7 +256,10 @@ def test_a_store_whose_lists_do_not_mirror_each_other_leads_no_kernel_astray(nam
 
 
 def test_an_edge_in_one_list_only_cannot_be_deleted(tmp_path: Path) -> None:
-    with ist.open(forged(tmp_path / "g.isthmus", 10, {0: [5], 1: [6]}, {5: [1], 6: [0]})) as base, ChangingGraph(base, 1) as graph:
+    with (
+        ist.open(forged(tmp_path / "g.isthmus", 10, {0: [5], 1: [6]}, {5: [1], 6: [0]})) as base,
+        ChangingGraph(base, 1) as graph,
+    ):
         with pytest.raises(StoreError, match=r"is in one of its two lists only.* run isthmus verify"):
             graph.apply(edits([(DELETE, 0, 5, 0)]))
         assert graph.number == 0 and graph.neighbors(0).tolist() == [5]

@@ -99,7 +99,9 @@ def test_attributes_of_networkx_edges():
 def test_nodes_of_other_types(nodes):
     given = nx.Graph()
     given.add_nodes_from(nodes)
-    with pytest.raises(GraphFormatError, match=r"expected nodes that are all integers or all strings, got .*convert_node_labels"):
+    with pytest.raises(
+        GraphFormatError, match=r"expected nodes that are all integers or all strings, got .*convert_node_labels"
+    ):
         ist.from_networkx(given)
     with pytest.raises(OptionError, match="from_networkx: expected a NetworkX graph, got list"):
         ist.from_networkx(nodes)

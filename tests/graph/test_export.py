@@ -1,4 +1,6 @@
-"""Export: every format is read back as it was written, atomically, within a budget. Blocks come from `graph/outgoing.py`."""
+"""Export: every format is read back as it was written, atomically, within a budget. Blocks come from
+`graph/outgoing.py`.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +17,19 @@ from isthmus.errors import BudgetError, OptionError, StoreError
 from isthmus.graph.outgoing import Outgoing
 
 USERS = ("a.tsv", "a.csv", "a.txt.gz", "a.csv.zst", "a.parquet", "a.arrow", "a.arrows", "a.feather", "a.graphml")
-NUMBERED = ("a.mtx", "a.mtx.gz", "a.sg", "a.wsg", "a.bcsr", "a.bwcsr", "a.ligra", "a.gr:galois", "a.gr:dimacs", "a.graph", "a.metis")
+NUMBERED = (
+    "a.mtx",
+    "a.mtx.gz",
+    "a.sg",
+    "a.wsg",
+    "a.bcsr",
+    "a.bwcsr",
+    "a.ligra",
+    "a.gr:galois",
+    "a.gr:dimacs",
+    "a.graph",
+    "a.metis",
+)
 BASE_1 = ("a.mtx", "a.mtx.gz", "a.gr:dimacs", "a.graph", "a.metis")
 UNWEIGHTED = ("a.sg", "a.bcsr", "a.el")
 BOTH_WAYS = ("a.bcsr", "a.bwcsr", "a.ligra", "a.gr:galois", "a.gr:dimacs")  # do not say that a graph is undirected
@@ -37,8 +51,14 @@ def made(kind, weighted, directed, order, n=40):
     u, v = random.integers(0, n, (2, 300))
     u, v = np.append(u[u != v], np.arange(n)), np.append(v[u != v], (np.arange(n) + 1) % n)  # a ring: all ids occur
     w = random.integers(1, 1000, u.size)
-    name = {"dense": lambda x: x, "sparse": lambda x: x * 7 - 50, "string": lambda x: np.char.add("v #", x.astype(str))}[kind]
-    return ist.read((name(u), name(v), w) if weighted else (name(u), name(v)), directed=directed, parallel="drop", order=order)
+    name = {
+        "dense": lambda x: x,
+        "sparse": lambda x: x * 7 - 50,
+        "string": lambda x: np.char.add("v #", x.astype(str)),
+    }[kind]
+    return ist.read(
+        (name(u), name(v), w) if weighted else (name(u), name(v)), directed=directed, parallel="drop", order=order
+    )
 
 
 @pytest.mark.parametrize("kind", ["dense", "sparse", "string"])
@@ -81,7 +101,9 @@ def test_numbers_follow_the_order_of_the_ids(tmp_path, sized, kind, weighted, di
         back = quietly(ist.read, tmp_path / file)
         base = 1 if given in BASE_1 else 0
         has_weights = (weighted and given not in UNWEIGHTED) or given in ("a.wsg", "a.bwcsr", "a.gr:dimacs")
-        ends = [(number[edge[0]] + base, number[edge[1]] + base, edge[2] if weighted else 1) for edge in edges_of(graph)]
+        ends = [
+            (number[edge[0]] + base, number[edge[1]] + base, edge[2] if weighted else 1) for edge in edges_of(graph)
+        ]
         if not directed and given in BOTH_WAYS:
             ends += [(v, u, w) for u, v, w in ends]
         elif not directed:
@@ -144,7 +166,9 @@ def test_what_a_format_cannot_hold(tmp_path):
     twice = ist.read(([0, 0], [1, 1], [0, 5_000_000_000]), directed=False)
     with pytest.raises(OptionError, match="has parallel edges, the format has none; ingest it with parallel='drop'"):
         twice.export(tmp_path / "a.graph", weights=False)
-    with pytest.raises(OptionError, match="has a weight of 5000000000, but the format has only weights from 0 to 2147483647"):
+    with pytest.raises(
+        OptionError, match="has a weight of 5000000000, but the format has only weights from 0 to 2147483647"
+    ):
         twice.export(tmp_path / "a.wsg")
     with pytest.raises(OptionError, match="header= does not apply to it"):
         twice.export(tmp_path / "a.mtx", header=True)
@@ -180,7 +204,11 @@ def test_a_failure_leaves_the_old_file(tmp_path, monkeypatch):
 
 def test_streams_and_endings_as_formats():
     graph = ist.read(([0, 2], [1, 0], [5, 6]))
-    for format, text in [(None, "0\t1\t5\n2\t0\t6\n"), ("csv", "source,target,weight\n0,1,5\n2,0,6\n"), ("wel", "0 1 5\n2 0 6\n")]:
+    for format, text in [
+        (None, "0\t1\t5\n2\t0\t6\n"),
+        ("csv", "source,target,weight\n0,1,5\n2,0,6\n"),
+        ("wel", "0 1 5\n2 0 6\n"),
+    ]:
         file = io.BytesIO()
         ist.export(graph, file, format)
         assert file.getvalue().decode() == text

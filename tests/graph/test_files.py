@@ -13,12 +13,24 @@ import pytest
 
 from isthmus.errors import StoreError
 from isthmus.graph import files
-from isthmus.graph.files import BLOCK, Scratch, aligned_empty, open_direct, padded, read_into, remove_folder, whole_blocks, write_all
+from isthmus.graph.files import (
+    BLOCK,
+    Scratch,
+    aligned_empty,
+    open_direct,
+    padded,
+    read_into,
+    remove_folder,
+    whole_blocks,
+    write_all,
+)
 
 CREATE = os.O_RDWR | os.O_CREAT | os.O_EXCL
 
 
-@pytest.mark.parametrize(("size", "expected"), [(0, 0), (1, BLOCK), (BLOCK, BLOCK), (BLOCK + 1, 2 * BLOCK), (2**40 + 1, 2**40 + BLOCK)])
+@pytest.mark.parametrize(
+    ("size", "expected"), [(0, 0), (1, BLOCK), (BLOCK, BLOCK), (BLOCK + 1, 2 * BLOCK), (2**40 + 1, 2**40 + BLOCK)]
+)
 def test_padded(size: int, expected: int) -> None:
     assert padded(size) == expected
 
@@ -91,7 +103,9 @@ def refuse_direct(monkeypatch: pytest.MonkeyPatch, create_first: bool) -> None:
 
 
 @pytest.mark.parametrize("create_first", [False, True])
-def test_a_file_system_that_refuses_direct_io(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, create_first: bool) -> None:
+def test_a_file_system_that_refuses_direct_io(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, create_first: bool
+) -> None:
     refuse_direct(monkeypatch, create_first)
     descriptor = open_direct(tmp_path / "file", CREATE)
     write_all(descriptor, memoryview(b"odd length"), 3, "file")
@@ -100,7 +114,9 @@ def test_a_file_system_that_refuses_direct_io(tmp_path: Path, monkeypatch: pytes
 
 
 @pytest.mark.parametrize("refused", [False, True])
-def test_an_existing_file_is_never_opened_as_a_new_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, refused: bool) -> None:
+def test_an_existing_file_is_never_opened_as_a_new_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, refused: bool
+) -> None:
     (tmp_path / "file").write_bytes(b"precious")
     if refused:
         refuse_direct(monkeypatch, create_first=False)

@@ -16,9 +16,13 @@ from isthmus.graph.graph import Graph
 from isthmus.graph.verify import verify
 
 SMALL: dict[str, dict[str, Any]] = {
-    "rmat": {"scale": 12, "edge_factor": 8}, "uniform": {"vertices": 3000, "edges": 20_000}, "grid": {"rows": 37, "columns": 53},
-    "path": {"vertices": 5000}, "star": {"vertices": 5000}, "complete": {"vertices": 200},
-}  # fmt: skip
+    "rmat": {"scale": 12, "edge_factor": 8},
+    "uniform": {"vertices": 3000, "edges": 20_000},
+    "grid": {"rows": 37, "columns": 53},
+    "path": {"vertices": 5000},
+    "star": {"vertices": 5000},
+    "complete": {"vertices": 200},
+}
 
 
 def arrays(graph: Graph) -> dict[str, bytes]:
@@ -57,7 +61,9 @@ def test_another_seed_is_another_graph(kind: str) -> None:
 
 
 def test_another_seed_gives_other_weights() -> None:
-    first, second = (ist.generate("path", vertices=100, weights="1:1000", seed=seed).store.read("out.weights") for seed in (1, 2))
+    first, second = (
+        ist.generate("path", vertices=100, weights="1:1000", seed=seed).store.read("out.weights") for seed in (1, 2)
+    )
     assert (first != second).any()
 
 
@@ -67,7 +73,11 @@ def test_another_seed_gives_other_weights() -> None:
         ("path", {"vertices": 10}, nx.path_graph(10)),
         ("star", {"vertices": 10}, nx.star_graph(9)),
         ("complete", {"vertices": 9}, nx.complete_graph(9)),
-        ("grid", {"rows": 4, "columns": 7}, nx.convert_node_labels_to_integers(nx.grid_2d_graph(4, 7), ordering="sorted")),
+        (
+            "grid",
+            {"rows": 4, "columns": 7},
+            nx.convert_node_labels_to_integers(nx.grid_2d_graph(4, 7), ordering="sorted"),
+        ),
         ("grid", {"rows": 1, "columns": 5}, nx.path_graph(5)),
         ("grid", {"rows": 5, "columns": 1}, nx.path_graph(5)),
         ("grid", {"rows": 1, "columns": 1}, nx.empty_graph(1)),
@@ -140,7 +150,9 @@ def test_rmat_defaults() -> None:
     assert arrays(graph) == arrays(ist.generate("rmat", scale=8, preset="graph500", seed=1))
     assert arrays(graph) == arrays(ist.generate("rmat", scale=8, probabilities=(0.57, 0.19, 0.19)))
     assert PRESETS["parmat"] == (0.5, 0.2, 0.2)
-    assert arrays(ist.generate("rmat", scale=8, preset="parmat")) == arrays(ist.generate("rmat", scale=8, probabilities=(0.5, 0.2, 0.2)))
+    assert arrays(ist.generate("rmat", scale=8, preset="parmat")) == arrays(
+        ist.generate("rmat", scale=8, probabilities=(0.5, 0.2, 0.2))
+    )
 
 
 @pytest.mark.parametrize(("factor", "edges"), [(0.5, 512), (1.5, 1536), (0.0001, 0), (2.9999, 3071)])
@@ -174,7 +186,12 @@ def test_integer_weights_take_both_ends(low: int, high: int) -> None:
 
 @pytest.mark.parametrize(
     ("text", "asked", "dtype"),
-    [("0.0:1.0", None, "float64"), ("1:2", "float32", "float32"), ("1e2:1e3", None, "float64"), ("0.5:0.5", None, "float64")],
+    [
+        ("0.0:1.0", None, "float64"),
+        ("1:2", "float32", "float32"),
+        ("1e2:1e3", None, "float64"),
+        ("0.5:0.5", None, "float64"),
+    ],
 )
 def test_real_weights_leave_out_the_upper_end(text: str, asked: str | None, dtype: str) -> None:
     weights = ist.generate("path", vertices=5000, weights=text, weight_dtype=asked).store.read("out.weights")
@@ -190,7 +207,9 @@ def test_real_weights_leave_out_the_upper_end(text: str, asked: str | None, dtyp
 
 def test_real_weights_that_round_up_to_the_end() -> None:
     """Above 2**24 - 2, float32 has whole numbers only: a quarter of the draws would round to the end."""
-    weights = ist.generate("path", vertices=5000, weights="16777214.0:16777216.0", weight_dtype="float32").store.read("out.weights")
+    weights = ist.generate("path", vertices=5000, weights="16777214.0:16777216.0", weight_dtype="float32").store.read(
+        "out.weights"
+    )
     assert set(weights.tolist()) == {16777214.0, 16777215.0}
 
 
@@ -216,18 +235,27 @@ def test_uniform_draws_evenly() -> None:
     ("kind", "options", "message"),
     [
         ("moon", {}, "expected one of rmat, uniform, grid, path, star, complete, got 'moon'"),
-        ("rmat", {}, "generate rmat: missing a required argument: 'scale'; it has scale, edge_factor, permute, probabilities"),
+        (
+            "rmat",
+            {},
+            "generate rmat: missing a required argument: 'scale'; it has scale, edge_factor, permute, probabilities",
+        ),
         ("rmat", {"scale": 3, "vertices": 8}, "generate rmat: got an unexpected keyword argument 'vertices'"),
         ("rmat", {"scale": -1}, "expected a scale from 0 to 32, got -1"),
         ("rmat", {"scale": 33}, "expected a scale from 0 to 32, got 33"),
         ("rmat", {"scale": "many"}, "scale: expected a whole number, got 'many'"),
         ("rmat", {"scale": 3.5}, r"scale: expected a whole number, got 3\.5"),
-        *(("rmat", {"scale": 3, "edge_factor": bad}, "expected an edge factor above 0") for bad in (0, -1, float("nan"), float("inf"))),
+        *(
+            ("rmat", {"scale": 3, "edge_factor": bad}, "expected an edge factor above 0")
+            for bad in (0, -1, float("nan"), float("inf"))
+        ),
         ("rmat", {"scale": 32, "edge_factor": 1e12}, r"expected 0 to \d+ edges"),
         ("rmat", {"scale": 3, "preset": "facebook"}, "preset: expected one of graph500, parmat, got 'facebook'"),
         ("rmat", {"scale": 3, "probabilities": (0.5, 0.5)}, "expected three probabilities a, b, c"),
-        *(("rmat", {"scale": 3, "probabilities": bad}, "expected a, b, c of at least 0 that sum to at most 1")
-          for bad in ((0.5, 0.5, 0.5), (-0.1, 0.5, 0.5), (float("nan"), 0.1, 0.1))),
+        *(
+            ("rmat", {"scale": 3, "probabilities": bad}, "expected a, b, c of at least 0 that sum to at most 1")
+            for bad in ((0.5, 0.5, 0.5), (-0.1, 0.5, 0.5), (float("nan"), 0.1, 0.1))
+        ),
         ("rmat", {"scale": 3, "seed": -1}, r"expected a seed from 0 to 2\*\*64 - 1, got -1"),
         ("rmat", {"scale": 3, "seed": 2**64}, "expected a seed from 0"),
         ("rmat", {"scale": 3, "seed": 1.5}, r"seed: expected a whole number, got 1\.5"),
@@ -241,28 +269,45 @@ def test_uniform_draws_evenly() -> None:
         ("uniform", {"vertices": 3, "edges": 2.5}, r"edges: expected a whole number, got 2\.5"),
         ("grid", {"rows": 0, "columns": 3}, "expected at least one row and one column, got 0 x 3"),
         ("grid", {"rows": 2**20, "columns": 2**20}, r"expected 0 to 4294967296 vertices, got 1099511627776"),
-        *((kind, {"vertices": -3}, "expected 0 to 4294967296 vertices, got -3") for kind in ("path", "star", "complete")),
+        *(
+            (kind, {"vertices": -3}, "expected 0 to 4294967296 vertices, got -3")
+            for kind in ("path", "star", "complete")
+        ),
         ("path", {"vertices": 2**32 + 1}, "expected 0 to 4294967296 vertices"),
         ("complete", {"vertices": 2**31}, r"expected 0 to \d+ edges"),
         ("path", {"vertices": 3, "weights": "1"}, "expected weights as LOW:HIGH such as 1:255"),
         ("path", {"vertices": 3, "weights": "1:2:3"}, "expected weights as LOW:HIGH"),
         ("path", {"vertices": 3, "weights": (1, 2)}, "expected weights as LOW:HIGH"),
         ("path", {"vertices": 3, "weights": "a:b"}, "expected weights as LOW:HIGH"),
-        *(("path", {"vertices": 3, "weights": bad}, "expected weights with 0 <= LOW <= HIGH, both finite")
-          for bad in ("2:1", "-5:5", "nan:1", "1:nan", "0:inf")),
+        *(
+            ("path", {"vertices": 3, "weights": bad}, "expected weights with 0 <= LOW <= HIGH, both finite")
+            for bad in ("2:1", "-5:5", "nan:1", "1:nan", "0:inf")
+        ),
         ("path", {"vertices": 3, "weights": "0:2147483648"}, r"whole numbers below 2\*\*31 for int32 weights"),
         ("path", {"vertices": 3, "weights": "0.5:2.5", "weight_dtype": "int32"}, "whole numbers below"),
-        ("path", {"vertices": 3, "weights": "0:1e39", "weight_dtype": "float32"}, "expected weights that float32 can hold"),
-        ("path", {"vertices": 3, "weights": "1:2", "weight_dtype": "int8"}, "expected a weight type of int32, .*got 'int8'"),
+        (
+            "path",
+            {"vertices": 3, "weights": "0:1e39", "weight_dtype": "float32"},
+            "expected weights that float32 can hold",
+        ),
+        (
+            "path",
+            {"vertices": 3, "weights": "1:2", "weight_dtype": "int8"},
+            "expected a weight type of int32, .*got 'int8'",
+        ),
         ("path", {"vertices": 3, "weight_dtype": "int32"}, "a weight type needs a range of weights"),
-        ("rmat", {"scale": 3, "weights": "1:2", "parallel": "sum"}, "parallel edges of a generated graph have equal weights"),
+        (
+            "rmat",
+            {"scale": 3, "weights": "1:2", "parallel": "sum"},
+            "parallel edges of a generated graph have equal weights",
+        ),
         ("path", {"vertices": 3, "self_loops": "maybe"}, "self_loops: expected keep or drop, got 'maybe'"),
         ("path", {"vertices": 3, "parallel": "maybe"}, "parallel: expected one of"),
         ("path", {"vertices": 3, "order": "random"}, "order: expected natural or hub, got 'random'"),
         ("path", {"vertices": 3, "memory": "lots"}, "expected a size such as 512MB"),
         ("path", {"vertices": 3, "threads": -1}, "threads: expected at least 1, got -1"),
     ],
-)  # fmt: skip
+)
 def test_options_that_make_no_sense(tmp_path: Path, kind: str, options: dict[str, Any], message: str) -> None:
     with pytest.raises(OptionError, match=message):
         ist.generate(kind, tmp_path / "g.isthmus", **options)

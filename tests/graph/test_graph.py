@@ -34,7 +34,11 @@ def test_parallel_edges_and_self_loops_undirected() -> None:
 
 
 def test_edge_weights(forge: Callable[..., Store]) -> None:
-    arrays = {"out.offsets": np.array([0, 3, 3]), "out.targets": np.array([0, 1, 1], np.uint32), "out.weights": np.array([0.5, 2.0, 1.0])}
+    arrays = {
+        "out.offsets": np.array([0, 3, 3]),
+        "out.targets": np.array([0, 1, 1], np.uint32),
+        "out.weights": np.array([0.5, 2.0, 1.0]),
+    }
     graph = Graph(forge("g", arrays, self_loops=1))
     assert graph.edge_weights(0, 1).tolist() == [2.0, 1.0]
     assert graph.edge_weights(0, 0).tolist() == [0.5]
@@ -52,7 +56,9 @@ def test_weights_are_a_copy_in_memory_too() -> None:
 
 
 @pytest.mark.parametrize("size", [1, 1023, 1024, 1025, 5000])
-def test_a_long_list_is_searched_not_read(forge: Callable[..., Store], size: int, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_long_list_is_searched_not_read(
+    forge: Callable[..., Store], size: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
     targets = np.repeat(np.arange(0, 2 * size, 2, dtype=np.uint32), 2)  # even numbers, each twice
     offsets = np.concatenate([[0], np.full(2 * size, targets.size)])
     store = forge("g", {"out.offsets": offsets, "out.targets": targets}, self_loops=2)
@@ -75,7 +81,9 @@ def test_without_in_edges() -> None:
     graph = ist.generate("path", vertices=3, directed=True, in_edges=False)
     assert not graph.has_in_edges
     for ask in (graph.predecessors, graph.in_degree, graph.degree):
-        with pytest.raises(StoreError, match=r"needs in-edges, and .* was stored without them; ingest it again without in_edges=False"):
+        with pytest.raises(
+            StoreError, match=r"needs in-edges, and .* was stored without them; ingest it again without in_edges=False"
+        ):
             ask(1)
     assert graph.neighbors(1).tolist() == [2]
 

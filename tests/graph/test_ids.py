@@ -45,9 +45,11 @@ def graph(request: pytest.FixtureRequest, forge: Callable[..., Store], tmp_path:
     """The edges above, as a store with ids of one kind, in both orders."""
     out, into = np.array([0, 1, 2, 4, 5]), np.array([0, 1, 2, 5, 5])
     arrays = {
-        "out.offsets": out, "out.targets": np.array([v for _, v in EDGES], np.uint32),
-        "in.offsets": into, "in.targets": np.array([2, 2, 0, 1, 3], np.uint32),
-    }  # fmt: skip
+        "out.offsets": out,
+        "out.targets": np.array([v for _, v in EDGES], np.uint32),
+        "in.offsets": into,
+        "in.targets": np.array([2, 2, 0, 1, 3], np.uint32),
+    }
     natural = forge("natural", {**arrays, **sections(kind)}, ids=kind)
     if request.param == "natural":
         return Graph(natural)
@@ -75,7 +77,11 @@ def test_everything_by_user_id(graph: Graph, kind: str) -> None:
         into = [users[u] for u, v in EDGES if v == position]
         assert graph.neighbors(user).tolist() == out
         assert graph.predecessors(user).tolist() == into
-        assert (graph.out_degree(user), graph.in_degree(user), graph.degree(user)) == (len(out), len(into), len(out) + len(into))
+        assert (graph.out_degree(user), graph.in_degree(user), graph.degree(user)) == (
+            len(out),
+            len(into),
+            len(out) + len(into),
+        )
         for other in users:
             assert graph.has_edge(user, other) == (other in out)
             assert graph.edge_weights(user, other).tolist() == [1] * (other in out)
@@ -115,7 +121,9 @@ def test_unknown_vertices_are_key_errors() -> None:
 
 
 @pytest.mark.parametrize("kind", ["int64", "string"])
-def test_ids_far_apart_are_read_in_stretches(forge: Callable[..., Store], kind: str, monkeypatch: pytest.MonkeyPatch, sized: Any) -> None:
+def test_ids_far_apart_are_read_in_stretches(
+    forge: Callable[..., Store], kind: str, monkeypatch: pytest.MonkeyPatch, sized: Any
+) -> None:
     """A hub's neighbours lie all over the id map; reading it whole would cost memory nobody granted."""
     sized(id_stretch=64, held_id_bytes=0)
     n = 5000
@@ -124,7 +132,9 @@ def test_ids_far_apart_are_read_in_stretches(forge: Callable[..., Store], kind: 
         "int64": {"ids.values": np.arange(n) * 3},
         "string": {"ids.offsets": np.arange(0, 5 * n + 1, 5), "ids.bytes": np.frombuffer(b"".join(names), np.uint8)},
     }[kind]
-    store = forge("g", {"out.offsets": np.zeros(n + 1, np.int64), "out.targets": np.zeros(0, np.uint32), **parts}, ids=kind)
+    store = forge(
+        "g", {"out.offsets": np.zeros(n + 1, np.int64), "out.targets": np.zeros(0, np.uint32), **parts}, ids=kind
+    )
     most = 0
     really = Store.read
 
@@ -151,7 +161,10 @@ def test_many_look_ups_bring_a_small_id_map_into_memory(
     """A name was compared with one read for every step of a search, and a vertex's names took a read of 65,536."""
     sized(held_id_bytes=held)
     name = (lambda v: f"vertex {v:04d}") if kind == "string" else (lambda v: 7 * v - 100)
-    ends = (np.array([name(v) for v in vertices], object if kind == "string" else None) for vertices in (range(999), range(1, 1000)))
+    ends = (
+        np.array([name(v) for v in vertices], object if kind == "string" else None)
+        for vertices in (range(999), range(1, 1000))
+    )
     graph = ist.ingest(tuple(ends), tmp_path / "g.isthmus", directed=False, order=order)
     for v in range(400):
         assert graph.neighbors(name(v)).tolist() == [name(u) for u in (v - 1, v + 1) if u >= 0]
@@ -194,7 +207,7 @@ NAMED = {"ids.offsets": np.array([0, 1, 2, 4, 5]), "ids.bytes": np.frombuffer(b"
         ({**NAMED, "ids.offsets": np.array([0, 1, 2, 4, 2**62])}, r"ids\.offsets does not ascend from 0 to 5"),
         ({**NAMED, "ids.offsets": np.array([-3, 1, 2, 4, 5])}, r"ids\.offsets does not ascend from 0 to 5"),
     ],
-)  # fmt: skip
+)
 def test_ids_that_cannot_be(forge: Callable[..., Store], arrays: dict[str, Any], message: str) -> None:
     lists = {"out.offsets": np.zeros(5, np.int64), "out.targets": np.zeros(0, np.uint32)}
     graph = Graph(forge("g", {**lists, **arrays}, ids="string" if "ids.bytes" in arrays else "int64"))
@@ -215,14 +228,22 @@ def test_a_search_notices_ids_that_descend(forge: Callable[..., Store]) -> None:
 @pytest.mark.parametrize("wrong", [4, 0, 2**32 - 1])
 def test_an_order_that_is_no_permutation(forge: Callable[..., Store], wrong: int) -> None:
     lists = {"out.offsets": np.array([0, 1, 1, 1, 1]), "out.targets": np.array([3], np.uint32)}
-    orders = {name: np.array([2, 0, 1, 3] if name == "order.from_natural" else [1, 2, 0, 3], np.uint32) for name in ORDERS}
+    orders = {
+        name: np.array([2, 0, 1, 3] if name == "order.from_natural" else [1, 2, 0, 3], np.uint32) for name in ORDERS
+    }
     for name in ORDERS:
         sound = Graph(forge("g", {**lists, **orders}, order="hub"))
-        assert sound.ids.number(0) == 2 and sound.snapshot.naturals() is not None and sound.snapshot.from_naturals() is not None
+        assert (
+            sound.ids.number(0) == 2
+            and sound.snapshot.naturals() is not None
+            and sound.snapshot.from_naturals() is not None
+        )
         spoilt = {**orders, name: np.array([*orders[name][:3], wrong], np.uint32)}
         graph = Graph(forge("g", {**lists, **spoilt}, order="hub"))
         for read in (graph.snapshot.naturals, graph.snapshot.from_naturals, lambda graph=graph: graph.ids.number(3)):
-            with pytest.raises(StoreError, match=r"order\.\w+ (has an entry that is not a vertex|and order\.\w+ are not inverse)"):
+            with pytest.raises(
+                StoreError, match=r"order\.\w+ (has an entry that is not a vertex|and order\.\w+ are not inverse)"
+            ):
                 read()
 
 
@@ -230,19 +251,29 @@ def test_an_order_is_compared_with_its_inverse(forge: Callable[..., Store], size
     """Each of the two is a permutation; read in pieces, by many or few at a time, they must belong together."""
     sized(degree_vertices=2)
     lists = {"out.offsets": np.zeros(6, np.int64), "out.targets": np.zeros(0, np.uint32)}
-    orders = {"order.to_natural": np.array([1, 2, 0, 3, 4], np.uint32), "order.from_natural": np.array([2, 0, 1, 3, 4], np.uint32)}
+    orders = {
+        "order.to_natural": np.array([1, 2, 0, 3, 4], np.uint32),
+        "order.from_natural": np.array([2, 0, 1, 3, 4], np.uint32),
+    }
     for name in ORDERS:
         sound = Graph(forge("g", {**lists, **orders}, order="hub")).ids
         assert [*sound.numbers(0, 2), *sound.numbers(2, 5)] == [2, 0, 1, 3, 4]
-        assert sound.places(np.arange(5)).tolist() == [1, 2, 0, 3, 4] and sound.numbers_of_natural(np.array([0, 4])).tolist() == [2, 4]
+        assert sound.places(np.arange(5)).tolist() == [1, 2, 0, 3, 4] and sound.numbers_of_natural(
+            np.array([0, 4])
+        ).tolist() == [2, 4]
         exchanged = orders[name].copy()
         exchanged[[0, 4]] = exchanged[[4, 0]]
         spoilt = Graph(forge("g", {**lists, **orders, name: exchanged}, order="hub")).ids
         reads: list[tuple[Callable[..., Any], list[Any]]] = [
-            (spoilt.numbers, [1, 3]), (spoilt.places, [np.array([4])]), (spoilt.numbers_of_natural, [np.array([4])]), (spoilt.loaded, []),
-        ]  # fmt: skip
+            (spoilt.numbers, [1, 3]),
+            (spoilt.places, [np.array([4])]),
+            (spoilt.numbers_of_natural, [np.array([4])]),
+            (spoilt.loaded, []),
+        ]
         for read, arguments in reads:
-            with pytest.raises(StoreError, match=r"order\.to_natural and order\.from_natural are not inverse permutations"):
+            with pytest.raises(
+                StoreError, match=r"order\.to_natural and order\.from_natural are not inverse permutations"
+            ):
                 read(*arguments)
 
 
@@ -251,7 +282,12 @@ def test_columns_of_string_ids_ascend(forge: Callable[..., Store], sized: Any, w
     """Also where one piece ends and the next begins."""
     sized(id_stretch=2)
     lists = {"out.offsets": np.zeros(5, np.int64), "out.targets": np.zeros(0, np.uint32)}
-    for names, cuts in (([b"a", b"b", b"c", b"d"], None), (wrong, (0, 1, 2, 3, 4)), (wrong, (0, 2, 4)), (wrong, (0, 4))):
+    for names, cuts in (
+        ([b"a", b"b", b"c", b"d"], None),
+        (wrong, (0, 1, 2, 3, 4)),
+        (wrong, (0, 2, 4)),
+        (wrong, (0, 4)),
+    ):
         text = np.frombuffer(b"".join(names), np.uint8)
         ids = Graph(forge("g", {**lists, "ids.offsets": np.arange(5), "ids.bytes": text}, ids="string")).ids
         if cuts is None:

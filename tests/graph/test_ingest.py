@@ -29,18 +29,18 @@ IDS = {
     "huge": st.sampled_from([0, 7, 2**32, 2**63, 2**64 - 2, HUGE]),
     "string": st.sampled_from(["a", "B", "é", "z", "zz", "日本", "\U0001f600", "\uffff", "10", "9", "a b"]),
 }
-WEIGHTS = {
-    "none": st.none(),
-    "int": st.integers(0, 2**31 - 1),
-    "float": st.floats(0, 1e6, allow_nan=False).map(abs),
-}
+WEIGHTS = {"none": st.none(), "int": st.integers(0, 2**31 - 1), "float": st.floats(0, 1e6, allow_nan=False).map(abs)}
 CLEANING = st.fixed_dictionaries(
     {"directed": st.booleans(), "self_loops": st.sampled_from(["keep", "drop"]), "parallel": st.sampled_from(PARALLEL)}
 )
 
 
 def tries(count: int) -> settings:
-    return settings(max_examples=count, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
+    return settings(
+        max_examples=count,
+        deadline=None,
+        suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
+    )
 
 
 @st.composite
@@ -121,7 +121,11 @@ def test_without_room_equals_oracle(tmp_path, small, edges, cleaning):
 def test_both_directions_of_an_undirected_edge_weigh_the_same(parallel):
     edges = [(1, 2, 7), (2, 1, 3), (1, 2, 5), (2, 3, 4), (3, 2, 9)]
     graph = ist.read(arrays(edges), directed=False, parallel=parallel)
-    assert graph.edge_weights(1, 2).tolist() == graph.edge_weights(2, 1).tolist() == [{"min": 3, "sum": 15}.get(parallel, 7)]
+    assert (
+        graph.edge_weights(1, 2).tolist()
+        == graph.edge_weights(2, 1).tolist()
+        == [{"min": 3, "sum": 15}.get(parallel, 7)]
+    )
     assert graph.edge_weights(2, 3).tolist() == graph.edge_weights(3, 2).tolist() == [{"sum": 13}.get(parallel, 4)]
 
 
@@ -223,7 +227,9 @@ def test_sums_that_may_not_fit_64_bits_are_said_to_be_rounded():
 def test_edges_listed_in_both_directions_are_noticed(how, weights):
     arrays = [np.array([0, 1, 1, 2, 2]), np.array([1, 0, 2, 1, 2])] + ([] if weights is None else [np.array(weights)])
     twice = "adds its weight twice" if how == "sum" else "stores it twice"
-    with pytest.warns(ist.IsthmusWarning, match=f"both directions, and directed=False {twice}; give parallel='drop'") as told:
+    with pytest.warns(
+        ist.IsthmusWarning, match=f"both directions, and directed=False {twice}; give parallel='drop'"
+    ) as told:
         ist.read(tuple(arrays), directed=False, parallel=how)
     assert len(told) == 1
 
@@ -235,7 +241,13 @@ def test_the_remedy_for_edges_in_both_directions_works(recwarn):
 
 @pytest.mark.parametrize(
     ("sources", "targets", "weights"),
-    [([0, 1], [1, 2], None), ([0, 1, 1], [1, 0, 2], None), ([0, 1], [1, 0], [0.5, 0.75]), ([0, 1], [0, 1], None), ([], [], None)],
+    [
+        ([0, 1], [1, 2], None),
+        ([0, 1, 1], [1, 0, 2], None),
+        ([0, 1], [1, 0], [0.5, 0.75]),
+        ([0, 1], [0, 1], None),
+        ([], [], None),
+    ],
 )
 def test_other_edges_are_not_taken_for_both_directions(recwarn, sources, targets, weights):
     arrays = [np.array(sources, int), np.array(targets, int)] + ([] if weights is None else [np.array(weights)])
@@ -254,7 +266,9 @@ def test_fractions_do_not_become_integers():
         ist.read((np.array([1]), np.array([2]), np.array([1.5])), weight_dtype="int32")
 
 
-@pytest.mark.parametrize(("weights", "dtype"), [([2**31 - 1] * 2, "int32"), ([3e38] * 2, "float32"), ([1.7e308] * 2, "float64")])
+@pytest.mark.parametrize(
+    ("weights", "dtype"), [([2**31 - 1] * 2, "int32"), ([3e38] * 2, "float32"), ([1.7e308] * 2, "float64")]
+)
 def test_a_sum_that_outgrows_its_type_is_refused(weights, dtype):
     columns = (np.array([1, 1]), np.array([2, 2]), np.array(weights))
     with pytest.raises(GraphFormatError, match=f"arrays: a weight of .* does not fit {dtype}"):
@@ -266,7 +280,9 @@ def test_a_weight_that_float32_cannot_hold_is_refused():
         ist.read((np.array([1]), np.array([2]), np.array([1e300])), weight_dtype="float32")
 
 
-@pytest.mark.parametrize(("weight", "message"), [(np.nan, "finite weight, got nan"), (np.inf, "finite .* got inf"), (-1.0, "at least 0")])
+@pytest.mark.parametrize(
+    ("weight", "message"), [(np.nan, "finite weight, got nan"), (np.inf, "finite .* got inf"), (-1.0, "at least 0")]
+)
 def test_weights_no_algorithm_can_use(weight, message):
     with pytest.raises(GraphFormatError, match=f"arrays: row 1: expected a .*{message}"):
         ist.read((np.array([1, 2]), np.array([2, 3]), np.array([1, weight])))
@@ -301,7 +317,10 @@ def test_allow_negative_admits_nothing_else(weight):
         ({"vertices": 3, "ids": "string"}, "it does not go with string ids"),
         ({"ids": "float"}, "ids: expected auto, int or string, got 'float'"),
         ({"format": "gml"}, "format: expected one of text, parquet, .* got 'gml'"),
-        ({"memory": "lots"}, "expected a size such as 512MB, 2GB or 1.5GiB, or for a run a share such as 10%, got 'lots'"),
+        (
+            {"memory": "lots"},
+            "expected a size such as 512MB, 2GB or 1.5GiB, or for a run a share such as 10%, got 'lots'",
+        ),
         ({"threads": 0}, "threads: expected at least 1, got 0"),
     ],
 )
@@ -334,7 +353,9 @@ def test_the_number_of_threads_changes_nothing(tmp_path, small, memory):
     sources, targets = numbers(4000, 300)
     weights = np.random.default_rng(2).random(4000)
     stores = [
-        ist.ingest((sources, targets, weights), tmp_path / f"{threads}.isthmus", threads=threads, memory=memory, parallel="sum")
+        ist.ingest(
+            (sources, targets, weights), tmp_path / f"{threads}.isthmus", threads=threads, memory=memory, parallel="sum"
+        )
         for threads in (1, 2, 5)
     ]
     assert contents(stores[0]) == contents(stores[1]) == contents(stores[2])
@@ -406,7 +427,9 @@ def test_strings_within_the_least_budget(tmp_path):
 
 
 def test_strings_need_room_for_the_sort(tmp_path):
-    with pytest.raises(BudgetError, match=r"string ids need a budget of at least 33\.6 MB, got 10 MB; give memory='34MB' or more"):
+    with pytest.raises(
+        BudgetError, match=r"string ids need a budget of at least 33\.6 MB, got 10 MB; give memory='34MB' or more"
+    ):
         ist.ingest((np.array(["a"]), np.array(["b"])), tmp_path / "g.isthmus", memory="10MB")
     assert list(tmp_path.iterdir()) == []
 
@@ -502,7 +525,9 @@ def test_success_leaves_only_the_store_and_no_open_scratch(tmp_path, small):
     assert descriptors() <= open_files
 
 
-@pytest.mark.parametrize("name", ["missing.txt", "missing.parquet", "missing.isthmus", "null\0byte", "null\0byte.graph"])
+@pytest.mark.parametrize(
+    "name", ["missing.txt", "missing.parquet", "missing.isthmus", "null\0byte", "null\0byte.graph"]
+)
 def test_no_such_file(tmp_path, name):
     with pytest.raises(GraphFormatError, match=rf"{name}: no such file"):
         ist.read(tmp_path / name)
@@ -555,7 +580,9 @@ def test_a_real_update_stream_read_by_column_numbers(data):
 def test_oracle_agrees_with_itself():
     """A graph small enough to check by eye keeps the oracle honest."""
     found = clean([(1, 2, 5), (2, 1, 3), (2, 2, 1), (2, 2, 4)], directed=False, parallel="min")
-    assert found == Cleaned([1, 2], {1: [(2, 3)], 2: [(1, 3), (2, 1)]}, {1: [(2, 3)], 2: [(1, 3), (2, 1)]}, 2, 3, 1, 2, 2, found.kept)
+    assert found == Cleaned(
+        [1, 2], {1: [(2, 3)], 2: [(1, 3), (2, 1)]}, {1: [(2, 3)], 2: [(1, 3), (2, 1)]}, 2, 3, 1, 2, 2, found.kept
+    )
 
 
 def test_read_back_of_a_hub_ordered_graph_is_natural():

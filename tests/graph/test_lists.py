@@ -9,7 +9,8 @@ from tests.sides import lists_of
 
 from isthmus.graph.lists import Lists
 
-SHAPES = st.lists(st.tuples(st.integers(0, 5), st.integers(0, 5)), max_size=20)  # of each vertex: its list, the gap behind it
+# of each vertex: its list, the gap behind it.
+SHAPES = st.lists(st.tuples(st.integers(0, 5), st.integers(0, 5)), max_size=20)
 
 
 def test_stored_offsets_become_two_views_of_one_array():

@@ -1,4 +1,6 @@
-"""Lock files: one holder at a time, on this machine by flock, and on others by the name of the holder and its last sign of life."""
+"""Lock files: one holder at a time, on this machine by flock, and on others by the name of the holder and its last sign
+of life.
+"""
 
 from __future__ import annotations
 
@@ -31,7 +33,9 @@ def take(path: Path) -> LockFile:
 
 
 def leave(path: Path, left: Holder, age: float = 0) -> None:
-    """A lock file as a process leaves it that was killed, or that holds it on a machine whose flock is not seen here."""
+    """A lock file as a process leaves it that was killed, or that holds it on a machine whose flock is not seen
+    here.
+    """
     path.write_bytes(left.encode())
     os.utime(path, (time.time() - age,) * 2)
 
@@ -68,8 +72,12 @@ def test_it_names_its_holder_and_is_removed(tmp_path: Path) -> None:
 
 
 NOT_WHOLE = [
-    b"", b"otherhost\n1-2-3\n", b"otherhost\n1-2-3\n\nx\n0\n\n",
-    6 * b"\n", b"a\nb\n\n1\n0\nkey", b"\xff\n\n\n1\n0\n\n",
+    b"",
+    b"otherhost\n1-2-3\n",
+    b"otherhost\n1-2-3\n\nx\n0\n\n",
+    6 * b"\n",
+    b"a\nb\n\n1\n0\nkey",
+    b"\xff\n\n\n1\n0\n\n",
 ]
 
 
@@ -97,7 +105,9 @@ def test_two_mounts_of_one_machine_do_not_see_each_others_flock(tmp_path: Path) 
     path = tmp_path / ".lock"
     left = here(path, 1)
     leave(path, Holder(left.host, left.boot, left.numbers, 1, left.device + 1))
-    with pytest.raises(StoreError, match=r"process 1 on the host .* has ended or writes to the folder that this one was copied from"):
+    with pytest.raises(
+        StoreError, match=r"process 1 on the host .* has ended or writes to the folder that this one was copied from"
+    ):
         take(path)
     ended = subprocess.Popen(["true"])
     ended.wait()
@@ -110,7 +120,9 @@ def test_a_name_that_is_equal_but_for_its_key_is_another_holders(tmp_path: Path)
     lock = take(tmp_path / ".lock")
     own = named(tmp_path / ".lock")
     assert own is not None
-    (tmp_path / ".lock").write_bytes(Holder(own.host, own.boot, own.numbers, own.process, own.device, "another").encode())
+    (tmp_path / ".lock").write_bytes(
+        Holder(own.host, own.boot, own.numbers, own.process, own.device, "another").encode()
+    )
     with pytest.raises(StoreError, match="no longer holds the lock"):
         lock.renew(now=True)
     lock.release()
@@ -136,7 +148,8 @@ def test_a_lock_of_another_machine_is_held_until_it_is_old(tmp_path: Path) -> No
     path = tmp_path / ".lock"
     leave(path, Holder("otherhost", "1-2-3", "", os.getpid()), 600)
     words = (
-        rf"thing: process {os.getpid()} on the host otherhost is writing this thing, or was killed there; its last sign of life was 10 "
+        rf"thing: process {os.getpid()} on the host otherhost is writing this thing, or was killed there; its last "
+        rf"sign of life was 10 "
         rf"minutes ago\. Wait for it; or, if it has ended, remove {path} and try again\. After 60 minutes"
     )
     with pytest.raises(StoreError, match=words):
@@ -186,7 +199,9 @@ def test_who_has_it_is_told_if_flock_reaches_other_machines(tmp_path: Path) -> N
     lock = take(path)
     own = path.read_bytes()
     path.write_bytes(OTHER.encode())
-    with pytest.raises(StoreError, match=r"thing: another process \(process 77 on the host otherhost\) is writing this thing"):
+    with pytest.raises(
+        StoreError, match=r"thing: another process \(process 77 on the host otherhost\) is writing this thing"
+    ):
         take(path)
     path.write_bytes(own)
     lock.release()
@@ -219,7 +234,9 @@ def test_a_disk_without_room_for_the_name(tmp_path: Path, monkeypatch: pytest.Mo
     leave(path, OTHER, OLD + 1)
     with monkeypatch.context() as patched:
         patched.setattr(os, "pwrite", full)
-        with pytest.raises(StoreError, match="lock of process 77 on the host otherhost has expired, but there is no room"):
+        with pytest.raises(
+            StoreError, match="lock of process 77 on the host otherhost has expired, but there is no room"
+        ):
             take(path)
     with pytest.raises(NoLockFile, match="nowhere: cannot write here: No such file"):
         take(tmp_path / "nowhere" / ".lock")
@@ -352,7 +369,9 @@ def test_a_file_of_another_user_tells_who_holds_it(tmp_path: Path, monkeypatch: 
     take(path).release()
     leave(path, OTHER, OLD + 1)
     monkeypatch.setattr(lock_file.fcntl, "flock", failing(errno.ENOLCK))
-    with pytest.raises(NoLockFile, match=r"\.lock: cannot write: Permission denied\. If nobody is writing this thing, remove this file"):
+    with pytest.raises(
+        NoLockFile, match=r"\.lock: cannot write: Permission denied\. If nobody is writing this thing, remove this file"
+    ):
         take(path)
 
 
@@ -434,7 +453,9 @@ def test_signs_go_on_after_an_error(tmp_path: Path, monkeypatch: pytest.MonkeyPa
 
 
 def test_a_lock_is_released_while_another_is_added(tmp_path: Path) -> None:
-    """The collector may close a stream in any thread, which then lets another thread release the lock, and waits for it."""
+    """The collector may close a stream in any thread, which then lets another thread release the lock, and waits for
+    it.
+    """
     lock = take(tmp_path / ".lock")
     with signs.SIGNS._changed:
         uninterrupted(lock.release)

@@ -123,7 +123,10 @@ def test_nesting_without_end() -> None:
         ({"order": "random"}, "unknown order 'random'"),
         ({"ids": "uuid"}, "unknown kind of ids 'uuid'"),
         ({"ids": "string"}, r"missing or unexpected: ids\.bytes, ids\.offsets"),
-        ({"sections": {**body_of()["sections"], "../../etc/passwd": {"dtype": "uint8", "count": 1}}}, "missing or unexpected: ../../etc"),
+        (
+            {"sections": {**body_of()["sections"], "../../etc/passwd": {"dtype": "uint8", "count": 1}}},
+            "missing or unexpected: ../../etc",
+        ),
         (
             {"ids": "uint64", "sections": {**body_of()["sections"], "ids.values": {"dtype": "int64", "count": 3}}},
             r"ids\.values has type 'int64', the ids are uint64",

@@ -109,7 +109,9 @@ with sizes.using(merged=4096), ist.open(sys.argv[1]) as base, OverlayGraph(base,
 
 
 @pytest.mark.parametrize(("function", "turn"), [("in_order", 4), ("Graph", 0)])
-def test_what_a_killed_merge_leaves_is_removed_by_the_next(changed: Any, tmp_path: Path, function: str, turn: int) -> None:
+def test_what_a_killed_merge_leaves_is_removed_by_the_next(
+    changed: Any, tmp_path: Path, function: str, turn: int
+) -> None:
     """Killed while it writes lists, and when the new store has its name for a moment."""
     text = KILLED.format(function=function, turn=turn)
     done = subprocess.run([sys.executable, "-c", text, str(tmp_path / "g.isthmus")], capture_output=True, timeout=100)

@@ -119,7 +119,9 @@ def test_compact_ids_take_the_bitmap_and_sparse_ones_the_table(tmp_path, pool, i
 @pytest.mark.parametrize("declared", [[1, 2, 3], [1, 2, 2**40], [-5, 1, 2], [-(2**60), 1, 2]])
 @pytest.mark.parametrize("wrong", [7, 2**41, -7])
 def test_a_vertex_that_was_not_declared(tmp_path, pool, memory, declared, wrong):
-    with pytest.raises(GraphFormatError, match=f"test: an edge names vertex {wrong}, which the vertex file does not list"):
+    with pytest.raises(
+        GraphFormatError, match=f"test: an edge names vertex {wrong}, which the vertex file does not list"
+    ):
         number(tmp_path, pool, [([1, 2], [2, wrong])], declared, memory)
 
 
@@ -194,7 +196,9 @@ def test_segments_find_what_they_have_and_nothing_else(table, wanted):
     assert found == sum(value != 999_999 for value in expected)
 
 
-@pytest.mark.parametrize(("room", "expected"), [(0, [[1], [2], [3]]), (3, [[1, 2], [3]]), (5, [[1, 2], [3]]), (6, [[1, 2, 3]])])
+@pytest.mark.parametrize(
+    ("room", "expected"), [(0, [[1], [2], [3]]), (3, [[1, 2], [3]]), (5, [[1, 2], [3]]), (6, [[1, 2, 3]])]
+)
 def test_groups_stay_within_their_room(room, expected):
     assert list(groups([1, 2, 3], room, lambda item: item)) == expected
 
@@ -204,7 +208,9 @@ def test_groups_stay_within_their_room(room, expected):
 
 @pytest.mark.parametrize("memory", [ROOMY, TIGHT])
 @pytest.mark.parametrize("weights", [None, np.array([0.5, 1.5, 2.5])])
-@pytest.mark.parametrize("targets", [np.array([4, 5, 6], np.uint32), np.array([2**40, 5, 2**64 - 1], np.uint64), np.empty(0, np.uint64)])
+@pytest.mark.parametrize(
+    "targets", [np.array([4, 5, 6], np.uint32), np.array([2**40, 5, 2**64 - 1], np.uint64), np.empty(0, np.uint64)]
+)
 def test_waiting_blocks_come_back_as_they_were(tmp_path, memory, weights, targets):
     """Columns may differ in width, and ids without edges have no targets."""
     budget = Budget(memory)

@@ -137,13 +137,17 @@ def test_cleaning_comes_before_ordering(tmp_path: Path) -> None:
     edges = np.array([[0, 0]] * 50 + [[1, 2], [2, 3], [3, 1], [2, 1], [4, 2]])
     ist.ingest(edges, tmp_path / "loops.isthmus").close()
     kept = ist.ingest(tmp_path / "loops.isthmus", tmp_path / "kept.isthmus", order="hub")
-    dropped = ist.ingest(tmp_path / "loops.isthmus", tmp_path / "dropped.isthmus", order="hub", self_loops="drop", parallel="drop")
+    dropped = ist.ingest(
+        tmp_path / "loops.isthmus", tmp_path / "dropped.isthmus", order="hub", self_loops="drop", parallel="drop"
+    )
     assert kept.ids.number(0) == 0
     assert dropped.ids.number(2) == 0
     assert verify(tmp_path / "dropped.isthmus").ok
 
 
-@pytest.mark.parametrize("offsets", [[0, 3, 2, 4], [1, 2, 3, 4], [0, 1, 2, 3], [0, 1, 2, -(2**63)], [0, -1, 2, 4], [0, 9, 2, 4]])
+@pytest.mark.parametrize(
+    "offsets", [[0, 3, 2, 4], [1, 2, 3, 4], [0, 1, 2, 3], [0, 1, 2, -(2**63)], [0, -1, 2, 4], [0, 9, 2, 4]]
+)
 def test_degrees_from_offsets_that_do_not_ascend(forge: Callable[..., Store], offsets: list[int]) -> None:
     store = forge("g", {"out.offsets": np.array(offsets), "out.targets": np.zeros(4, np.uint32)})
     for read in (Graph(store).snapshot.out_degrees, Graph(store).busiest, lambda: hub_order(store)):

@@ -1,5 +1,6 @@
-"""`graph/overlay_graph.py`, `graph/overlay.py`, `graph/overlay_side.py`, `graph/overlay_base.py`, `graph/overlay_search.py`,
-`graph/patched_reader.py`, `graph/overlay_snapshot.py`: a changing graph on disk is the one in memory, edge by edge, whatever batches come.
+"""`graph/overlay_graph.py`, `graph/overlay.py`, `graph/overlay_side.py`, `graph/overlay_base.py`,
+`graph/overlay_search.py`, `graph/patched_reader.py`, `graph/overlay_snapshot.py`: a changing graph on disk is the one
+in memory, edge by edge, whatever batches come.
 """
 
 from __future__ import annotations
@@ -60,7 +61,11 @@ def assert_same(far: Any, near: Any) -> None:
 
 def lists(begins: Any, ends: Any, targets: Any, weights: Any, v: int, weighted: bool) -> list[Any]:
     row = slice(int(begins[v]), int(ends[v]))
-    return sorted(zip(targets[row].tolist(), weights[row].tolist(), strict=True)) if weighted else sorted(targets[row].tolist())
+    return (
+        sorted(zip(targets[row].tolist(), weights[row].tolist(), strict=True))
+        if weighted
+        else sorted(targets[row].tolist())
+    )
 
 
 @pytest.mark.parametrize("seed", range(24))
@@ -83,7 +88,9 @@ def test_batches_make_the_same_graph_as_in_memory(tmp_path: Path, seed: int) -> 
         verdict = verify(tmp_path / "now.isthmus")
         assert verdict.ok, verdict.problems
         with ist.open(tmp_path / "now.isthmus") as now, near.frozen() as frozen:
-            assert [now.neighbors(v).tolist() for v in ids_of(now)] == [frozen.neighbors(v).tolist() for v in ids_of(now)]
+            assert [now.neighbors(v).tolist() for v in ids_of(now)] == [
+                frozen.neighbors(v).tolist() for v in ids_of(now)
+            ]
             assert now.order == "natural"
     assert [path.name for path in tmp_path.iterdir() if path.name.startswith(".")] == [], "scratch files are left"
 
@@ -135,7 +142,9 @@ def test_a_strict_batch_that_does_not_fit_changes_nothing(tmp_path: Path) -> Non
     base = ist.ingest((np.array([0, 1]), np.array([1, 2])), tmp_path / "g.isthmus")
     with base, OverlayGraph(base) as far:
         one = np.ones(1, np.int64)
-        with pytest.raises(BatchError, match=r"row 0: cannot insert the edge 0 -> 1: it exists \(strict; nothing was applied\)"):
+        with pytest.raises(
+            BatchError, match=r"row 0: cannot insert the edge 0 -> 1: it exists \(strict; nothing was applied\)"
+        ):
             far.apply(Edits(np.array([INSERT], np.uint8), one - 1, one), strict=True)
         assert far.number == 0 and far.changes_bytes == 0 and far.has_edge(0, 1) and not far.has_edge(1, 0)
 
@@ -148,7 +157,12 @@ def test_many_removed_arcs_in_a_row_are_not_read_whole(tmp_path: Path) -> None:
     with base, OverlayGraph(base, 2) as far:
         far.apply(Edits(np.full(hub.size - 2, DELETE, np.uint8), np.zeros(hub.size - 2, np.int64), hub[1:-1]))
         assert far.neighbors(0).tolist() == [1, 39_999, 50_000]
-        assert ist.bfs(far, 0, memory="1%", policy="emogi").filled()[[1, 2, 39_999, 50_000]].tolist() == [1, 2**63 - 1, 1, 1]
+        assert ist.bfs(far, 0, memory="1%", policy="emogi").filled()[[1, 2, 39_999, 50_000]].tolist() == [
+            1,
+            2**63 - 1,
+            1,
+            1,
+        ]
 
 
 @pytest.mark.parametrize("verify", [True, False])
@@ -180,10 +194,16 @@ def test_parallel_edges_are_refused_wherever_they_lie(tmp_path: Path, place: int
     heads = np.arange(1, 30_000)
     heads = np.insert(heads, place, heads[place])
     base = ist.ingest((np.zeros(heads.size, np.int64), heads), tmp_path / "g.isthmus", directed=True, parallel="keep")
-    with base, pytest.raises(GraphFormatError, match="has parallel edges, for example at vertex 0; a changing graph has none"):
+    with (
+        base,
+        pytest.raises(GraphFormatError, match="has parallel edges, for example at vertex 0; a changing graph has none"),
+    ):
         OverlayGraph(base, 2)
-    single = ist.ingest((np.array([0, 1, 1]), np.array([5, 5, 6])), tmp_path / "h.isthmus", directed=True, parallel="keep")
-    with single, OverlayGraph(single, 2) as far:  # two lists, of which one ends and the next begins with the same vertex
+    single = ist.ingest(
+        (np.array([0, 1, 1]), np.array([5, 5, 6])), tmp_path / "h.isthmus", directed=True, parallel="keep"
+    )
+    # Two lists, of which one ends and the next begins with the same vertex.
+    with single, OverlayGraph(single, 2) as far:
         assert far.edges == 3
 
 
@@ -192,7 +212,9 @@ def test_negative_weights_are_counted(tmp_path: Path) -> None:
     base = ist.ingest(columns, tmp_path / "g.isthmus", directed=True, allow_negative=True)
     with base, OverlayGraph(base, 2) as far:
         assert far.negative_arcs == 2
-        far.apply(Edits(np.array([DELETE, REWEIGH], np.uint8), np.array([0, 2]), np.array([1, 0]), np.array([0.0, 4.0])))
+        far.apply(
+            Edits(np.array([DELETE, REWEIGH], np.uint8), np.array([0, 2]), np.array([1, 0]), np.array([0.0, 4.0]))
+        )
         assert far.negative_arcs == 0 and not far.snapshot.negative_weights
 
 
@@ -207,7 +229,9 @@ def test_an_unweighted_store_that_claims_negative_weights(tmp_path: Path) -> Non
 
 
 def test_a_store_whose_in_edges_are_others_leads_no_kernel_astray(tmp_path: Path) -> None:
-    """Its checksums are right. Arcs to removed vertices are looked for among their in-edges, and stay in the out-edges."""
+    """Its checksums are right. Arcs to removed vertices are looked for among their in-edges, and stay in the
+    out-edges.
+    """
     n, far = 5000, np.arange(4000, 5000, dtype=np.uint32)
     with StoreWriter(tmp_path / "g.isthmus") as writer:
         for side, row, targets in (("out", 0, far), ("in", 1, np.arange(2, 1002, dtype=np.uint32))):
@@ -219,7 +243,10 @@ def test_a_store_whose_in_edges_are_others_leads_no_kernel_astray(tmp_path: Path
     with ist.open(tmp_path / "g.isthmus") as base, OverlayGraph(base, 1) as far_graph:
         none = np.empty(0, np.int64)
         far_graph.apply(Edits(np.empty(0, np.uint8), none, none, removed=np.arange(3000, n)))
-        with pytest.raises(StoreError, match="a list has a vertex that was removed, as in-edges and out-edges differ; run isthmus verify"):
+        with pytest.raises(
+            StoreError,
+            match="a list has a vertex that was removed, as in-edges and out-edges differ; run isthmus verify",
+        ):
             ist.bfs(far_graph, 0)
 
 

@@ -1,4 +1,6 @@
-"""Packed lists: growth, density after every rebalance, alignment, hubs; and batches of every awkward kind, in any order of rows."""
+"""Packed lists: growth, density after every rebalance, alignment, hubs; and batches of every awkward kind, in any order
+of rows.
+"""
 
 from __future__ import annotations
 
@@ -36,7 +38,10 @@ class Both:
 
     def refuses(self, rows: list[Any], message: str, strict: bool = True, **vertices: Any) -> None:
         """The whole batch is refused, and nothing has changed."""
-        number, before = self.graph.number, [[array.copy() for array in side.arrays()] for side in self.graph.sides.values()]
+        number, before = (
+            self.graph.number,
+            [[array.copy() for array in side.arrays()] for side in self.graph.sides.values()],
+        )
         with pytest.raises(RefusedError):
             self.plain.apply(rows, **vertices, strict=strict)
         with pytest.raises(ist.BatchError, match=message):
@@ -50,10 +55,14 @@ class Both:
 
 @pytest.fixture
 def watched(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
-    """Every choice of windows is checked: disjoint, in order, each the smallest around its crowded vertices that is not too dense."""
+    """Every choice of windows is checked: disjoint, in order, each the smallest around its crowded vertices that is not
+    too dense.
+    """
     plain, seen = packed.choose_windows, []
 
-    def choose(crowded: Any, needs: Any, begins: Any, ends: Any, n: int, unit: int, leaf: int, height: int, *rest: Any) -> int:
+    def choose(
+        crowded: Any, needs: Any, begins: Any, ends: Any, n: int, unit: int, leaf: int, height: int, *rest: Any
+    ) -> int:
         count = plain(crowded, needs, begins, ends, n, unit, leaf, height, *rest)
         need = np.where(needs[:n] > 0, needs[:n], ends[:n] - begins[:n])
         need = -(-need // unit) * unit
@@ -66,7 +75,10 @@ def watched(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
         seen.append((count, windows))
         assert all(a[1] <= b[0] for a, b in itertools.pairwise(windows))
         for u in crowded.tolist():
-            dyadic = [(u // (leaf << h) * (leaf << h), min((u // (leaf << h) + 1) * (leaf << h), n), h) for h in range(height + 1)]
+            dyadic = [
+                (u // (leaf << h) * (leaf << h), min((u // (leaf << h) + 1) * (leaf << h), n), h)
+                for h in range(height + 1)
+            ]
             if count < 0:
                 continue
             smallest = next((first, last) for first, last, h in dyadic if fits(first, last, h))
@@ -84,13 +96,18 @@ def watched(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
 @pytest.mark.parametrize("align", [True, False])
 @pytest.mark.parametrize(("directed", "weighted"), KINDS)
 def test_growth_and_rebalancing(directed: bool, weighted: bool, align: bool, watched: list[Any]) -> None:
-    """Insertions at a few crowded vertices, then everywhere: windows are respread, the array doubles; then all is deleted again."""
+    """Insertions at a few crowded vertices, then everywhere: windows are respread, the array doubles; then all is
+    deleted again.
+    """
     draw = np.random.default_rng(1)
     both = Both(Plain(directed, weighted).put([(k, k + 1, 1) for k in range(60)]), align)
     side, sizes = both.graph.sides["out"], [both.graph.sides["out"].slots]
     for number in range(14):
         near = 6 if number < 5 else 60
-        rows = [(INSERT, int(draw.integers(0, near)), int(draw.integers(0, 300)), int(draw.integers(1, 9))) for _ in range(300)]
+        rows = [
+            (INSERT, int(draw.integers(0, near)), int(draw.integers(0, 300)), int(draw.integers(1, 9)))
+            for _ in range(300)
+        ]
         both.apply(rows)
         sizes.append(side.slots)
         need = aligned_slots(side.lists().degrees(), side._unit)
@@ -142,8 +159,14 @@ def test_hubs(directed: bool, weighted: bool) -> None:
     both = Both(Plain(directed, weighted).put([(0, 1, 1), (2, 3, 1)]))
     both.apply([(INSERT, 0, v, v % 7) for v in range(3000)], strict=False)
     assert both.graph.out_degree(0) == 3000 and both.graph.self_loops == 1
-    both.apply([(DELETE, 0, v, 0) for v in range(0, 3000, 2)] + [(REWEIGH, 0, v, 9) for v in range(1, 3000, 2)], strict=weighted)
-    both.apply([(DELETE, 0, v, 0) for v in range(1, 3000, 3) if v % 2] + [(INSERT, 0, v, 3) for v in range(0, 3000, 4)], strict=True)
+    both.apply(
+        [(DELETE, 0, v, 0) for v in range(0, 3000, 2)] + [(REWEIGH, 0, v, 9) for v in range(1, 3000, 2)],
+        strict=weighted,
+    )
+    both.apply(
+        [(DELETE, 0, v, 0) for v in range(1, 3000, 3) if v % 2] + [(INSERT, 0, v, 3) for v in range(0, 3000, 4)],
+        strict=True,
+    )
     both.apply([], removed=[0])
     assert both.graph.edges == 1
 
@@ -214,7 +237,9 @@ def test_many_changes_by_several_threads(sized: Any) -> None:
     one, two = (Both(Plain().put([(k, k + 1, 1) for k in range(300)]), threads=threads) for threads in (1, 2))
     for _ in range(4):
         wishes = draw.choice([INSERT, INSERT, DELETE, REWEIGH], 900).tolist()
-        rows = list(zip(wishes, *draw.integers(0, 300, (2, 900)).tolist(), draw.integers(1, 9, 900).tolist(), strict=True))
+        rows = list(
+            zip(wishes, *draw.integers(0, 300, (2, 900)).tolist(), draw.integers(1, 9, 900).tolist(), strict=True)
+        )
         assert one.apply(rows) == two.apply(rows)
 
 

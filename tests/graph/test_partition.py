@@ -30,7 +30,9 @@ def check(parts: Partitions, lists: Lists) -> None:
         assert parts.arcs[p] == inside[with_edges].sum()
         assert ((with_edges >= parts.first[p]) & (with_edges < parts.last[p])).all()
         if with_edges.size:
-            assert parts.first[p] == with_edges[0] or parts.cuts[p] == 0 or lists.begins[parts.first[p]] >= parts.cuts[p]
+            assert (
+                parts.first[p] == with_edges[0] or parts.cuts[p] == 0 or lists.begins[parts.first[p]] >= parts.cuts[p]
+            )
 
 
 def check_whole(parts: Partitions, lists: Lists, step: int) -> None:
@@ -71,7 +73,12 @@ def test_lists_without_gaps(degrees: list[int], step: int) -> None:
     assert twos.arcs is twos.slots
     spread = lists_of(degrees, [0] * len(degrees))
     again = cut(spread, 1, step)
-    for mine, other in ((parts.cuts, again.cuts), (parts.first, again.first), (parts.last, again.last), (parts.arcs, again.arcs)):
+    for mine, other in (
+        (parts.cuts, again.cuts),
+        (parts.first, again.first),
+        (parts.last, again.last),
+        (parts.arcs, again.arcs),
+    ):
         assert mine.tolist() == other.tolist()
 
 
@@ -97,7 +104,14 @@ def test_a_list_that_begins_at_a_cut_belongs_to_the_partition_behind_it() -> Non
 
 @pytest.mark.parametrize(
     ("edge_bytes", "size"),
-    [(0, 16 << 10), (512 * 16384, 16 << 10), (512 * 16385, 20 << 10), (512 * 20480, 20 << 10), (1 << 34, 32 << 20), (1 << 40, 32 << 20)],
+    [
+        (0, 16 << 10),
+        (512 * 16384, 16 << 10),
+        (512 * 16385, 20 << 10),
+        (512 * 20480, 20 << 10),
+        (1 << 34, 32 << 20),
+        (1 << 40, 32 << 20),
+    ],
 )
 def test_a_partition_is_a_512th_of_the_edges_in_whole_blocks(edge_bytes: int, size: int) -> None:
     assert partition_bytes(edge_bytes) == size

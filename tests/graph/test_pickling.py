@@ -69,7 +69,9 @@ def test_another_graph_at_the_path_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "g.isthmus"
     data = pickle.dumps(ist.generate("path", path, vertices=5))
     ist.generate("path", path, vertices=5, directed=True, in_edges=False, overwrite=True)
-    with pytest.raises(StoreError, match=r"g\.isthmus: holds another graph than when it was pickled; open it with isthmus\.open"):
+    with pytest.raises(
+        StoreError, match=r"g\.isthmus: holds another graph than when it was pickled; open it with isthmus\.open"
+    ):
         pickle.loads(data)
     ist.generate("path", path, vertices=5, overwrite=True)
     assert pickle.loads(data).edges == 4, "the same contents again"
@@ -118,6 +120,9 @@ def test_open_files_and_sessions_say_why_not(tmp_path: Path) -> None:
 def test_a_store_without_a_name_says_why_not(tmp_path: Path) -> None:
     """A changing graph on disk is frozen into one. The error used to come in the process that unpickled it."""
     ist.generate("path", tmp_path / "g.isthmus", vertices=5).close()
-    with ist.stream(tmp_path / "g.isthmus", on_disk=True) as live, pytest.raises(StoreError, match="cannot be pickled, as no other"):
+    with (
+        ist.stream(tmp_path / "g.isthmus", on_disk=True) as live,
+        pytest.raises(StoreError, match="cannot be pickled, as no other"),
+    ):
         live.apply(inserts=[(0, 3)])
         pickle.dumps(live.graph)

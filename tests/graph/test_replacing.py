@@ -60,7 +60,9 @@ def test_a_rename_that_cannot_be_synced_is_undone(
 
 @pytest.mark.parametrize("exists", [False, True])
 def test_a_rename_that_cannot_be_undone_either(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, exists: bool) -> None:
-    """Nothing can be mended then. The message tells what is in place, and the old contents stay until the next writer comes."""
+    """Nothing can be mended then. The message tells what is in place, and the old contents stay until the next writer
+    comes.
+    """
     path, replace = tmp_path / "x", os.replace
     if exists:
         path.write_bytes(b"old")

@@ -24,13 +24,21 @@ def test_round_trip(tmp_path: Path) -> None:
     assert len(found.pop("checksum")) == 16 and found == BODY
 
 
-@pytest.mark.parametrize(("data", "message"), [
-    (None, "f: No such file or directory"), (b"", r"f: is damaged \(its checksum does not match\)"),
-    (sealed(BODY)[:-1], "f: is damaged"), (sealed(BODY).replace(b"a-format", b"b-format"), "f: is damaged"),
-    (sealed({**BODY, "format": 7}), "f: expected the format a-format, found 7"), (sealed({"version": 1}), "a-format, found None"),
-    (sealed({**BODY, "version": 2}), "f: written in format version 2, this Isthmus reads version 1"),
-    (forged("no JSON"), "f: expected JSON: "), (forged("[" * 5000), "f: expected JSON: "),
-], ids=str)  # fmt: skip
+@pytest.mark.parametrize(
+    ("data", "message"),
+    [
+        (None, "f: No such file or directory"),
+        (b"", r"f: is damaged \(its checksum does not match\)"),
+        (sealed(BODY)[:-1], "f: is damaged"),
+        (sealed(BODY).replace(b"a-format", b"b-format"), "f: is damaged"),
+        (sealed({**BODY, "format": 7}), "f: expected the format a-format, found 7"),
+        (sealed({"version": 1}), "a-format, found None"),
+        (sealed({**BODY, "version": 2}), "f: written in format version 2, this Isthmus reads version 1"),
+        (forged("no JSON"), "f: expected JSON: "),
+        (forged("[" * 5000), "f: expected JSON: "),
+    ],
+    ids=str,
+)
 def test_others_are_refused(tmp_path: Path, data: bytes | None, message: str) -> None:
     if data is not None:
         (tmp_path / "f").write_bytes(data)
@@ -42,7 +50,10 @@ def test_others_are_refused(tmp_path: Path, data: bytes | None, message: str) ->
 
 def test_every_bit_and_every_length(tmp_path: Path) -> None:
     whole = sealed(BODY)
-    flips = (whole[: bit // 8] + bytes([whole[bit // 8] ^ 1 << bit % 8]) + whole[bit // 8 + 1 :] for bit in range(8 * len(whole)))
+    flips = (
+        whole[: bit // 8] + bytes([whole[bit // 8] ^ 1 << bit % 8]) + whole[bit // 8 + 1 :]
+        for bit in range(8 * len(whole))
+    )
     for data in (*(whole[:size] for size in range(len(whole))), *flips):
         (tmp_path / "f").write_bytes(data)
         with pytest.raises(StoreError, match="f: is damaged"):

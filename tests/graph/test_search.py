@@ -41,19 +41,28 @@ def test_what_is_found_is_there(directed: bool, weighted: bool, few: int, sized:
     sized(few_changes=few)
     draw = np.random.default_rng(3)
     plain = Plain(directed, weighted)
-    pairs = [(0, v) for v in range(0, 400, 2)] + [(1, v) for v in range(0, 90, 3)] + draw.integers(0, 400, (800, 2)).tolist()
+    pairs = (
+        [(0, v) for v in range(0, 400, 2)]
+        + [(1, v) for v in range(0, 90, 3)]
+        + draw.integers(0, 400, (800, 2)).tolist()
+    )
     plain.put([(u, v, u + 2 * v + 1) for u, v in pairs])
     with ChangingGraph(plain.read(), 2) as graph:
         n = graph.vertices
         users = graph.ids.users(np.arange(n)).tolist()
-        us, vs = np.concatenate([np.stack([np.zeros(n, np.int64), np.arange(n)]), draw.integers(0, n + 1, (2, 900))], axis=1)
+        us, vs = np.concatenate(
+            [np.stack([np.zeros(n, np.int64), np.arange(n)]), draw.integers(0, n + 1, (2, 900))], axis=1
+        )
         if not directed:
             us, vs = np.minimum(us, vs), np.maximum(us, vs)
         us, vs = np.unique(np.stack([us, vs]), axis=1)  # sorted by tail and then head; n stands for no vertex
         search = graph.search(us.astype(np.uint32), vs.astype(np.uint32))
         once = draw.integers(0, 2, us.size).astype(np.uint8)
         search.find(once)
-        names = [plain.key(users[u], users[v]) if max(u, v) < n else None for u, v in zip(us.tolist(), vs.tolist(), strict=True)]
+        names = [
+            plain.key(users[u], users[v]) if max(u, v) < n else None
+            for u, v in zip(us.tolist(), vs.tolist(), strict=True)
+        ]
         there = np.array([name in plain.edges for name in names])
         assert search.exists.astype(bool).tolist() == there.tolist()
         if weighted:
@@ -66,11 +75,15 @@ def test_what_is_found_is_there(directed: bool, weighted: bool, few: int, sized:
             at = np.flatnonzero(side.places >= 0)
             assert (lists.targets[side.places[at]] == side.others[at]).all()
             begins, ends, *_ = lists.arrays()
-            assert (begins[side.vertices[at]] <= side.places[at]).all() and (side.places[at] < ends[side.vertices[at]]).all()
+            assert (begins[side.vertices[at]] <= side.places[at]).all() and (
+                side.places[at] < ends[side.vertices[at]]
+            ).all()
             found[side.ends[at] & 1, side.ends[at] >> 1] = 1
         both = found.sum(axis=0) == np.where((us == vs) & (not directed), 1, 2)
         assert (both | (once != 0) | ~there).all(), "both arcs of an edge that may be deleted are found"
-        assert not both[(once != 0) & there & (us != vs) & (us == 0)].all(), "an edge that is only inserted is not sought in a hub"
+        assert not both[(once != 0) & there & (us != vs) & (us == 0)].all(), (
+            "an edge that is only inserted is not sought in a hub"
+        )
 
 
 @pytest.mark.parametrize("directed", [True, False])
@@ -87,4 +100,6 @@ def test_inserts_of_existing_edges_reweigh_both_arcs(directed: bool) -> None:
             for name, a, b in (("out", 0, v), ("in", v, 0)):
                 begin, end = graph.sides[name].row(a)
                 at = np.flatnonzero(graph.sides[name].targets[begin:end] == b)
-                assert at.size == (expected is not None) and (not at.size or graph.sides[name].weights[begin + at[0]] == expected)
+                assert at.size == (expected is not None) and (
+                    not at.size or graph.sides[name].weights[begin + at[0]] == expected
+                )

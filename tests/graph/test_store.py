@@ -100,7 +100,9 @@ def test_not_a_store(tmp_path: Path) -> None:
 def test_a_section_of_another_size(path: Path, name: str, change: int) -> None:
     size = (path / name).stat().st_size
     os.truncate(path / name, max(0, size + change))
-    with pytest.raises(StoreError, match=rf"{name}: expected {size} bytes by the manifest, found \d+; the store is damaged"):
+    with pytest.raises(
+        StoreError, match=rf"{name}: expected {size} bytes by the manifest, found \d+; the store is damaged"
+    ):
         ist.open(path)
 
 
@@ -186,7 +188,11 @@ def sparse_store(path: Path, manifest: Manifest, pieces: list[tuple[str, int, An
 @pytest.mark.parametrize("dtype", ["uint32", "uint64"])
 def test_more_than_two_to_the_32_arcs(tmp_path: Path, dtype: str) -> None:
     arcs = HUGE + 2000
-    sections = {"out.offsets": Section("int64", 2003), "out.targets": Section(dtype, arcs), "out.weights": Section("float32", arcs)}
+    sections = {
+        "out.offsets": Section("int64", 2003),
+        "out.targets": Section(dtype, arcs),
+        "out.weights": Section("float32", arcs),
+    }
     manifest = Manifest(2002, arcs, arcs, True, True, "dense", parallel=True, sections=sections)
     offsets = np.concatenate([[0, HUGE + 3], np.full(2000, HUGE + 1500), [arcs]]).astype(np.int64)
     pieces = [
@@ -212,7 +218,11 @@ def test_more_than_two_to_the_32_arcs(tmp_path: Path, dtype: str) -> None:
 
 def test_more_than_two_to_the_32_vertices(tmp_path: Path) -> None:
     n = HUGE + 10
-    sections = {"out.offsets": Section("int64", n + 1), "out.targets": Section("uint64", 4), "ids.values": Section("uint64", n)}
+    sections = {
+        "out.offsets": Section("int64", n + 1),
+        "out.targets": Section("uint64", 4),
+        "ids.values": Section("uint64", n),
+    }
     manifest = Manifest(n, 4, 4, True, False, "uint64", sections=sections)
     top = 2**64 - 10
     pieces = [

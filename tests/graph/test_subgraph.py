@@ -31,7 +31,11 @@ def ours(where: str, directed: bool, order: str, folder: Path) -> Any:
 
 def edges_of(graph: Any) -> list[tuple[int, int, int]]:
     """All edges; the ends of undirected ones in order."""
-    rows = [row for batch in graph.edge_batches() for row in zip(*(column.to_pylist() for column in batch.columns), strict=True)]
+    rows = [
+        row
+        for batch in graph.edge_batches()
+        for row in zip(*(column.to_pylist() for column in batch.columns), strict=True)
+    ]
     return sorted(row if graph.directed else (*sorted(row[:2]), *row[2:]) for row in rows)
 
 
@@ -58,7 +62,9 @@ def test_a_subgraph_is_networkx_s(directed: bool, order: str, where: str, tmp_pa
         assert part.neighbors(v).tolist() == sorted(w for w in inside[v] for _ in inside[v][w])
         if directed:
             assert part.predecessors(v).tolist() == sorted(u for u, _ in inside.in_edges(v))
-    assert dict(ist.bfs(part, nodes[10])) == {v: nx.single_source_shortest_path_length(inside, nodes[10]).get(v) for v in nodes[10:40]}
+    assert dict(ist.bfs(part, nodes[10])) == {
+        v: nx.single_source_shortest_path_length(inside, nodes[10]).get(v) for v in nodes[10:40]
+    }
 
 
 @pytest.mark.parametrize("directed", [False, True])
@@ -84,10 +90,15 @@ def test_a_neighbourhood_by_weight_is_networkx_s(directed: bool, where: str, tmp
         if not graph.has_edge(u, v) or graph[u][v]["weight"] > w:
             graph.add_edge(u, v, weight=w)
     edges, how = (EDGES[0], EDGES[1], weights), {"directed": directed, "parallel": "min"}
-    mine = ist.read(edges, **how) if where == "memory" else ist.ingest(edges, tmp_path / "g.isthmus", order="hub", **how)
+    mine = (
+        ist.read(edges, **how) if where == "memory" else ist.ingest(edges, tmp_path / "g.isthmus", order="hub", **how)
+    )
     node = sorted(graph)[7]
     for radius in (0, 1, 4.5, 7, 100):
-        part, expected = ist.ego_graph(mine, node, radius, distance="weight"), nx.ego_graph(graph, node, radius, distance="weight")
+        part, expected = (
+            ist.ego_graph(mine, node, radius, distance="weight"),
+            nx.ego_graph(graph, node, radius, distance="weight"),
+        )
         assert sorted(expected) == part.ids.natural(0, len(part)).tolist()
         assert part.edges == expected.number_of_edges()
 
@@ -140,7 +151,9 @@ def test_mistakes(tmp_path: Path) -> None:
         ist.ego_graph(heavy, int(EDGES[0, 0]), 9, distance="weight", memory="200B")
     with pytest.raises(StoreError, match="ego_graph with undirected=True needs in-edges"):
         ist.ego_graph(graph, int(EDGES[0, 0]), undirected=True)
-    with pytest.raises(BudgetError, match=r"a subgraph needs more than .*; choose fewer vertices, or give a larger memory="):
+    with pytest.raises(
+        BudgetError, match=r"a subgraph needs more than .*; choose fewer vertices, or give a larger memory="
+    ):
         graph.subgraph(np.unique(EDGES), memory="2kB")
     with pytest.raises(BudgetError, match="a neighbourhood needs more than"):
         ist.ego_graph(graph, int(EDGES[0, 0]), 9, memory="200B")

@@ -16,7 +16,9 @@ def some_names(count: int) -> list[list[bytes]]:
     chance = random.Random(3)
 
     def name() -> bytes:
-        return chance.choice([b"", b"\xff" * chance.randrange(300), b"a%d" % chance.randrange(2000), bytes([chance.randrange(256)])])
+        return chance.choice(
+            [b"", b"\xff" * chance.randrange(300), b"a%d" % chance.randrange(2000), bytes([chance.randrange(256)])]
+        )
 
     return [[name() for _ in range(chance.randrange(30))] for _ in range(count)]
 

@@ -18,9 +18,17 @@ from isthmus.graph.verify import MOST_NAMED, Verdict, verify
 from isthmus.graph.writer import StoreWriter
 
 EVERY_SECTION = {
-    "out.offsets", "out.targets", "out.weights", "in.offsets", "in.targets", "in.weights",
-    "ids.offsets", "ids.bytes", "order.to_natural", "order.from_natural",
-}  # fmt: skip
+    "out.offsets",
+    "out.targets",
+    "out.weights",
+    "in.offsets",
+    "in.targets",
+    "in.weights",
+    "ids.offsets",
+    "ids.bytes",
+    "order.to_natural",
+    "order.from_natural",
+}
 
 
 @pytest.fixture(scope="module")
@@ -69,7 +77,9 @@ def test_a_flipped_bit_in_a_section_is_named_by_block(full: Path, section: str) 
         try:
             block = at // BLOCK
             where = f"bytes {block * BLOCK} to {block * BLOCK + BLOCK - 1}"
-            assert verify(full, threads=1).problems == [f"section {section}, block {block} ({where}): the checksum does not match"]
+            assert verify(full, threads=1).problems == [
+                f"section {section}, block {block} ({where}): the checksum does not match"
+            ]
         finally:
             flip(full / section, at, bit)
 
@@ -104,8 +114,9 @@ def test_blocks_swapped_within_a_section(full: Path) -> None:
     try:
         (full / "out.targets").write_bytes(data[BLOCK : 2 * BLOCK] + data[:BLOCK] + data[2 * BLOCK :])
         assert [problem.split(" (")[0] for problem in verify(full).problems] == [
-            "section out.targets, block 0", "section out.targets, block 1",
-        ]  # fmt: skip
+            "section out.targets, block 0",
+            "section out.targets, block 1",
+        ]
     finally:
         (full / "out.targets").write_bytes(data)
 
@@ -154,7 +165,9 @@ def judged(forge: Callable[..., Store], arrays: dict[str, Any], **members: Any) 
 
 
 def undirected(**changes: Any) -> dict[str, Any]:
-    return {"out.offsets": OFFSETS, "out.targets": TARGETS} | {name.replace("_", "."): value for name, value in changes.items()}
+    return {"out.offsets": OFFSETS, "out.targets": TARGETS} | {
+        name.replace("_", "."): value for name, value in changes.items()
+    }
 
 
 @pytest.mark.parametrize(
@@ -168,12 +181,21 @@ def undirected(**changes: Any) -> dict[str, Any]:
         ({**DIRECTED, "ids.values": np.array([-5, 0, 2**62])}, {"ids": "int64"}),
         ({**DIRECTED, "ids.values": np.array([0, 5, 2**64 - 1], np.uint64)}, {"ids": "uint64"}),
         ({**DIRECTED, **NAMES}, {"ids": "string"}),
-        ({**DIRECTED, "order.to_natural": np.array([2, 0, 1], np.uint64), "order.from_natural": np.array([1, 2, 0], np.uint64)},
-         {"order": "hub"}),
+        (
+            {
+                **DIRECTED,
+                "order.to_natural": np.array([2, 0, 1], np.uint64),
+                "order.from_natural": np.array([1, 2, 0], np.uint64),
+            },
+            {"order": "hub"},
+        ),
         ({"out.offsets": np.zeros(1, np.int64), "out.targets": np.zeros(0, np.uint32)}, {}),
-        ({"out.offsets": np.array([0, 1]), "out.targets": np.zeros(1, np.uint32)}, {"self_loops": 1, "directed": False}),
+        (
+            {"out.offsets": np.array([0, 1]), "out.targets": np.zeros(1, np.uint32)},
+            {"self_loops": 1, "directed": False},
+        ),
     ],
-)  # fmt: skip
+)
 def test_sound_stores_by_hand(forge: Callable[..., Store], arrays: dict[str, Any], members: dict[str, Any]) -> None:
     """Else the refusals below might be for another reason than theirs."""
     assert judged(forge, arrays, **members).problems == []
@@ -182,58 +204,153 @@ def test_sound_stores_by_hand(forge: Callable[..., Store], arrays: dict[str, Any
 @pytest.mark.parametrize(
     ("arrays", "members", "problem"),
     [
-        (undirected(out_targets=np.array([2, 1, 0, 2, 0, 1, 3, 2], np.uint32)), UNDIRECTED,
-         "section out.targets, vertices from 0 on: a list is not sorted"),
-        (undirected(out_targets=np.array([1, 4, 0, 2, 0, 1, 3, 2], np.uint32)), UNDIRECTED,
-         "section out.targets, vertices from 0 on: a target is not a vertex"),
-        (undirected(out_targets=np.array([1, 2, 0, 2, 0, 1, 3, 2**40], np.uint64)), UNDIRECTED,
-         "section out.targets, vertices from 0 on: a target is not a vertex"),
-        (undirected(out_offsets=np.array([0, 4, 2, 7, 8])), UNDIRECTED,
-         "section out.targets, vertices from 0 on: offsets do not ascend"),
-        (undirected(out_offsets=np.array([0, 2, 4, 7, 9])), UNDIRECTED,
-         "section out.targets, vertices from 0 on: offsets do not ascend"),
-        (undirected(out_offsets=np.array([-8, 2, 4, 7, 8])), UNDIRECTED, "section out.offsets: starts at -8, expected 0"),
+        (
+            undirected(out_targets=np.array([2, 1, 0, 2, 0, 1, 3, 2], np.uint32)),
+            UNDIRECTED,
+            "section out.targets, vertices from 0 on: a list is not sorted",
+        ),
+        (
+            undirected(out_targets=np.array([1, 4, 0, 2, 0, 1, 3, 2], np.uint32)),
+            UNDIRECTED,
+            "section out.targets, vertices from 0 on: a target is not a vertex",
+        ),
+        (
+            undirected(out_targets=np.array([1, 2, 0, 2, 0, 1, 3, 2**40], np.uint64)),
+            UNDIRECTED,
+            "section out.targets, vertices from 0 on: a target is not a vertex",
+        ),
+        (
+            undirected(out_offsets=np.array([0, 4, 2, 7, 8])),
+            UNDIRECTED,
+            "section out.targets, vertices from 0 on: offsets do not ascend",
+        ),
+        (
+            undirected(out_offsets=np.array([0, 2, 4, 7, 9])),
+            UNDIRECTED,
+            "section out.targets, vertices from 0 on: offsets do not ascend",
+        ),
+        (
+            undirected(out_offsets=np.array([-8, 2, 4, 7, 8])),
+            UNDIRECTED,
+            "section out.offsets: starts at -8, expected 0",
+        ),
         (undirected(out_offsets=np.array([1, 2, 4, 7, 8])), UNDIRECTED, "section out.offsets: starts at 1, expected 0"),
         (undirected(out_offsets=np.array([0, 2, 4, 7, 7])), UNDIRECTED, "section out.offsets: ends at 7, expected 8"),
-        ({"out.offsets": np.array([3]), "out.targets": np.zeros(0, np.uint32)}, {}, "section out.offsets: starts at 3, expected 0"),
-        (undirected(out_targets=np.array([1, 3, 0, 2, 0, 1, 3, 2], np.uint32)), UNDIRECTED,
-         "section out.targets: undirected, but some edges are stored in one direction only"),
-        (undirected(out_weights=np.array([1, 2, 1, 3, 2, 3, 4, 5], np.int32)), UNDIRECTED,
-         "section out.targets: undirected, but some edges are stored in one direction only"),
-        (undirected(out_weights=np.array([1, 2, 1, 3, 2, 3, np.nan, np.nan], np.float32)), UNDIRECTED,
-         "section out.targets, vertices from 0 on: a weight is not a finite number"),
-        (undirected(out_weights=np.array([1, 2, 1, 3, 2, 3, -4, -4], np.float32)), UNDIRECTED,
-         "section out.targets, vertices from 0 on: a weight is negative, and the manifest claims that none is"),
-        (undirected(out_targets=np.array([1, 1, 0, 0, 3, 3, 2, 2], np.uint32), out_offsets=np.array([0, 2, 4, 6, 8])),
-         {**UNDIRECTED, "parallel": False},
-         "section out.targets, vertices from 0 on: a list repeats a target, in a graph without parallel edges"),
-        (undirected(), {"directed": False, "edges": 5, "self_loops": 2}, "manifest: claims 2 self loops, the lists hold 0"),
-        ({**DIRECTED, "in.targets": np.array([2, 0, 1, 1], np.uint32)}, {},
-         "section in.targets: does not hold the same edges as out.targets"),
-        ({**DIRECTED, "out.weights": np.array([1, 1, 2, 3]), "in.weights": np.array([3, 1, 2, 1])}, {},
-         "section in.targets: does not hold the same edges as out.targets"),
-        ({**DIRECTED, "in.targets": np.array([2, 0, 0, 9], np.uint32)}, {},
-         "section in.targets, vertices from 0 on: a target is not a vertex"),
-        ({**DIRECTED, "order.to_natural": np.array([0, 0, 1], np.uint32), "order.from_natural": np.array([0, 2, 1], np.uint32)},
-         {"order": "hub"}, "section order.to_natural: not a permutation with order.from_natural as its inverse"),
-        ({**DIRECTED, "order.to_natural": np.array([2, 0, 1], np.uint32), "order.from_natural": np.array([2, 0, 1], np.uint32)},
-         {"order": "hub"}, "section order.to_natural: not a permutation with order.from_natural as its inverse"),
-        ({**DIRECTED, "order.to_natural": np.array([3, 0, 1], np.uint32), "order.from_natural": np.array([1, 2, 0], np.uint32)},
-         {"order": "hub"}, "section order.to_natural: not a permutation with order.from_natural as its inverse"),
+        (
+            {"out.offsets": np.array([3]), "out.targets": np.zeros(0, np.uint32)},
+            {},
+            "section out.offsets: starts at 3, expected 0",
+        ),
+        (
+            undirected(out_targets=np.array([1, 3, 0, 2, 0, 1, 3, 2], np.uint32)),
+            UNDIRECTED,
+            "section out.targets: undirected, but some edges are stored in one direction only",
+        ),
+        (
+            undirected(out_weights=np.array([1, 2, 1, 3, 2, 3, 4, 5], np.int32)),
+            UNDIRECTED,
+            "section out.targets: undirected, but some edges are stored in one direction only",
+        ),
+        (
+            undirected(out_weights=np.array([1, 2, 1, 3, 2, 3, np.nan, np.nan], np.float32)),
+            UNDIRECTED,
+            "section out.targets, vertices from 0 on: a weight is not a finite number",
+        ),
+        (
+            undirected(out_weights=np.array([1, 2, 1, 3, 2, 3, -4, -4], np.float32)),
+            UNDIRECTED,
+            "section out.targets, vertices from 0 on: a weight is negative, and the manifest claims that none is",
+        ),
+        (
+            undirected(
+                out_targets=np.array([1, 1, 0, 0, 3, 3, 2, 2], np.uint32), out_offsets=np.array([0, 2, 4, 6, 8])
+            ),
+            {**UNDIRECTED, "parallel": False},
+            "section out.targets, vertices from 0 on: a list repeats a target, in a graph without parallel edges",
+        ),
+        (
+            undirected(),
+            {"directed": False, "edges": 5, "self_loops": 2},
+            "manifest: claims 2 self loops, the lists hold 0",
+        ),
+        (
+            {**DIRECTED, "in.targets": np.array([2, 0, 1, 1], np.uint32)},
+            {},
+            "section in.targets: does not hold the same edges as out.targets",
+        ),
+        (
+            {**DIRECTED, "out.weights": np.array([1, 1, 2, 3]), "in.weights": np.array([3, 1, 2, 1])},
+            {},
+            "section in.targets: does not hold the same edges as out.targets",
+        ),
+        (
+            {**DIRECTED, "in.targets": np.array([2, 0, 0, 9], np.uint32)},
+            {},
+            "section in.targets, vertices from 0 on: a target is not a vertex",
+        ),
+        (
+            {
+                **DIRECTED,
+                "order.to_natural": np.array([0, 0, 1], np.uint32),
+                "order.from_natural": np.array([0, 2, 1], np.uint32),
+            },
+            {"order": "hub"},
+            "section order.to_natural: not a permutation with order.from_natural as its inverse",
+        ),
+        (
+            {
+                **DIRECTED,
+                "order.to_natural": np.array([2, 0, 1], np.uint32),
+                "order.from_natural": np.array([2, 0, 1], np.uint32),
+            },
+            {"order": "hub"},
+            "section order.to_natural: not a permutation with order.from_natural as its inverse",
+        ),
+        (
+            {
+                **DIRECTED,
+                "order.to_natural": np.array([3, 0, 1], np.uint32),
+                "order.from_natural": np.array([1, 2, 0], np.uint32),
+            },
+            {"order": "hub"},
+            "section order.to_natural: not a permutation with order.from_natural as its inverse",
+        ),
         ({**DIRECTED, "ids.values": np.array([1, 7, 7])}, {"ids": "int64"}, "section ids.values: ids do not ascend"),
-        ({**DIRECTED, "ids.values": np.array([2**64 - 1, 0, 1], np.uint64)}, {"ids": "uint64"}, "section ids.values: ids do not ascend"),
-        ({**DIRECTED, **NAMES, "ids.bytes": np.frombuffer(b"babba", np.uint8)}, {"ids": "string"}, "section ids.bytes: ids do not ascend"),
-        ({**DIRECTED, **NAMES, "ids.bytes": np.frombuffer(b"ab\xffcd", np.uint8)}, {"ids": "string"},
-         "section ids.bytes: an id is not UTF-8"),
-        ({**DIRECTED, **NAMES, "ids.bytes": np.frombuffer("éèê".encode()[:5], np.uint8)}, {"ids": "string"},
-         "section ids.bytes: an id is not UTF-8"),
-        ({**DIRECTED, **NAMES, "ids.offsets": np.array([0, 4, 3, 5])}, {"ids": "string"},
-         "section ids.offsets: offsets do not ascend within ids.bytes"),
-        ({**DIRECTED, **NAMES, "ids.offsets": np.array([0, 1, 3, 4])}, {"ids": "string"},
-         "section ids.offsets: does not start at 0 and end where ids.bytes does"),
+        (
+            {**DIRECTED, "ids.values": np.array([2**64 - 1, 0, 1], np.uint64)},
+            {"ids": "uint64"},
+            "section ids.values: ids do not ascend",
+        ),
+        (
+            {**DIRECTED, **NAMES, "ids.bytes": np.frombuffer(b"babba", np.uint8)},
+            {"ids": "string"},
+            "section ids.bytes: ids do not ascend",
+        ),
+        (
+            {**DIRECTED, **NAMES, "ids.bytes": np.frombuffer(b"ab\xffcd", np.uint8)},
+            {"ids": "string"},
+            "section ids.bytes: an id is not UTF-8",
+        ),
+        (
+            {**DIRECTED, **NAMES, "ids.bytes": np.frombuffer("éèê".encode()[:5], np.uint8)},
+            {"ids": "string"},
+            "section ids.bytes: an id is not UTF-8",
+        ),
+        (
+            {**DIRECTED, **NAMES, "ids.offsets": np.array([0, 4, 3, 5])},
+            {"ids": "string"},
+            "section ids.offsets: offsets do not ascend within ids.bytes",
+        ),
+        (
+            {**DIRECTED, **NAMES, "ids.offsets": np.array([0, 1, 3, 4])},
+            {"ids": "string"},
+            "section ids.offsets: does not start at 0 and end where ids.bytes does",
+        ),
     ],
-)  # fmt: skip
-def test_stores_written_wrong(forge: Callable[..., Store], arrays: dict[str, Any], members: dict[str, Any], problem: str) -> None:
+)
+def test_stores_written_wrong(
+    forge: Callable[..., Store], arrays: dict[str, Any], members: dict[str, Any], problem: str
+) -> None:
     if "out.weights" in arrays and "in.weights" in arrays:
         arrays = {name: array.astype(np.int32) if name.endswith("weights") else array for name, array in arrays.items()}
     assert judged(forge, arrays, **members).problems == [problem]

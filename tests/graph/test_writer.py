@@ -117,7 +117,8 @@ def test_a_system_call_that_fails(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     write(tmp_path / "g.isthmus", 10)
 
 
-@pytest.mark.parametrize("call", range(3, 14))  # the first two are of the name in the lock file, for which there need be no room
+# The first two are of the name in the lock file, for which there need be no room.
+@pytest.mark.parametrize("call", range(3, 14))
 def test_a_full_disk_at_any_moment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, call: int) -> None:
     """Every one of the writes and syncs of an overwrite, in turn, finds the disk full."""
     target = tmp_path / "g.isthmus"
@@ -342,7 +343,9 @@ def test_one_writer_at_a_time(tmp_path: Path) -> None:
     target = tmp_path / "g.isthmus"
     write(target, 10)
     process = start(WRITING, target)
-    with pytest.raises(StoreError, match=rf"g\.isthmus: another process \(process {process.pid}\) is writing this store"):
+    with pytest.raises(
+        StoreError, match=rf"g\.isthmus: another process \(process {process.pid}\) is writing this store"
+    ):
         write(target, 20, overwrite=True)
     assert Store(target).manifest.arcs == 10
     write(tmp_path / "other.isthmus", 10)
@@ -353,7 +356,10 @@ def test_one_writer_at_a_time(tmp_path: Path) -> None:
 
 
 def test_one_writer_at_a_time_in_one_process(tmp_path: Path) -> None:
-    with StoreWriter(tmp_path / "g.isthmus"), pytest.raises(StoreError, match="this process is writing this store already"):
+    with (
+        StoreWriter(tmp_path / "g.isthmus"),
+        pytest.raises(StoreError, match="this process is writing this store already"),
+    ):
         StoreWriter(tmp_path / "g.isthmus")
     write(tmp_path / "g.isthmus", 10)
 
@@ -440,7 +446,9 @@ def test_a_writer_that_was_replaced_touches_nothing_of_its_successor(tmp_path: P
     assert snapshot(target) == before
 
 
-def test_a_store_whose_lock_was_taken_over_is_not_put_into_place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_store_whose_lock_was_taken_over_is_not_put_into_place(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     target, really = tmp_path / "g.isthmus", writer.fsync_folder
 
     def late(folder: Path) -> None:
@@ -453,7 +461,9 @@ def test_a_store_whose_lock_was_taken_over_is_not_put_into_place(tmp_path: Path,
     assert names(tmp_path) == [".g.isthmus.lock"]
 
 
-def test_a_second_interrupt_while_a_writer_clears_up_leaves_no_lock(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_second_interrupt_while_a_writer_clears_up_leaves_no_lock(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     def interrupted(folder: Path) -> None:
         raise KeyboardInterrupt
 

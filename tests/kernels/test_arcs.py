@@ -12,7 +12,9 @@ from isthmus.graph.buckets import Splitters
 from isthmus.kernels import arcs
 
 RELAXED = settings(max_examples=60, deadline=None)
-KEYS = arrays.arrays(np.uint64, st.integers(0, 300), elements=st.integers(0, 2**64 - 1) | st.integers(0, 20) | st.just(2**64 - 1))
+KEYS = arrays.arrays(
+    np.uint64, st.integers(0, 300), elements=st.integers(0, 2**64 - 1) | st.integers(0, 20) | st.just(2**64 - 1)
+)
 
 
 def packed(sources, targets, weights, bits, way, drop):
@@ -42,7 +44,10 @@ def test_pack(bits, way, drop, expected):
 
 def test_pack_of_the_largest_vertices():
     last = 2**32 - 1
-    assert packed([last, 0], [last - 1, last], [1, 2], 32, arcs.FORWARD, False) == ([(last, last - 1, 1.0), (0, last, 2.0)], 0)
+    assert packed([last, 0], [last - 1, last], [1, 2], 32, arcs.FORWARD, False) == (
+        [(last, last - 1, 1.0), (0, last, 2.0)],
+        0,
+    )
 
 
 @RELAXED
@@ -84,7 +89,9 @@ def test_scatter_parts_by_value_and_keeps_the_order(keys, sample, buckets, weigh
 
 @RELAXED
 @given(
-    keys=st.lists(st.integers(0, 15), max_size=60), how=st.sampled_from([arcs.KEEP, arcs.FIRST, arcs.MIN, arcs.SUM]), weighted=st.booleans()
+    keys=st.lists(st.integers(0, 15), max_size=60),
+    how=st.sampled_from([arcs.KEEP, arcs.FIRST, arcs.MIN, arcs.SUM]),
+    weighted=st.booleans(),
 )
 def test_combine_equals_plain_python(keys, how, weighted):
     keys = sorted(keys)
@@ -92,7 +99,9 @@ def test_combine_equals_plain_python(keys, how, weighted):
     groups: dict[int, list[float]] = {}
     for key, weight in zip(keys, weights, strict=True):
         groups.setdefault(key, []).append(weight)
-    fold = {arcs.FIRST: lambda w: [w[0]], arcs.MIN: lambda w: [min(w)], arcs.SUM: lambda w: [sum(w)], arcs.KEEP: list}[how]
+    fold = {arcs.FIRST: lambda w: [w[0]], arcs.MIN: lambda w: [min(w)], arcs.SUM: lambda w: [sum(w)], arcs.KEEP: list}[
+        how
+    ]
     expected = [(key, weight) for key, group in groups.items() for weight in fold(group)]
     targets, kept = np.empty(len(keys), np.uint32), np.empty(len(keys)) if weighted else None
     rows, counts = np.empty(len(keys), np.uint64), np.empty(len(keys), np.int64)

@@ -57,7 +57,15 @@ def test_atomic_or_loses_nothing_where_a_plain_one_does() -> None:
 @pytest.mark.parametrize("dtype", ["uint8", "int32", "uint32", "int64", "uint64"])
 @pytest.mark.parametrize(
     ("name", "start", "value", "wanted"),
-    [("or", 5, 2, 7), ("add", 5, 2, 7), ("min", 5, 2, 2), ("min", 2, 5, 2), ("max", 5, 2, 5), ("max", 2, 5, 5), ("exchange", 5, 2, 2)],
+    [
+        ("or", 5, 2, 7),
+        ("add", 5, 2, 7),
+        ("min", 5, 2, 2),
+        ("min", 2, 5, 2),
+        ("max", 5, 2, 5),
+        ("max", 2, 5, 5),
+        ("exchange", 5, 2, 2),
+    ],
 )
 def test_alone(dtype: str, name: str, start: int, value: int, wanted: int) -> None:
     operation = getattr(atomics, f"atomic_{name}")

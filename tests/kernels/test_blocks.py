@@ -42,7 +42,9 @@ def check(entries: Any, bounds: Bounds, place: int = 0, sums: Any = None, first:
     data[: entries.nbytes] = entries.view(np.uint8)
     rule = np.array([*astuple(bounds), NO_SUMS if sums is None else 0], np.uint64)
     sums = np.empty(0, np.uint64) if sums is None else sums
-    found: tuple[int, int] = kernels.check_blocks(data, place, data.size - place, first, rule, sums, np.empty(SCRATCH, np.uint64))
+    found: tuple[int, int] = kernels.check_blocks(
+        data, place, data.size - place, first, rule, sums, np.empty(SCRATCH, np.uint64)
+    )
     return found
 
 

@@ -55,7 +55,9 @@ def test_a_code_that_the_end_cuts_is_beyond_it(name, k, little, number):
 
 
 @pytest.mark.parametrize("little", [False, True])
-@pytest.mark.parametrize(("name", "k"), [("GAMMA", 1), ("DELTA", 1), ("ZETA", 3), ("NIBBLE", 1), ("OMEGA", 1), ("PI", 2)])
+@pytest.mark.parametrize(
+    ("name", "k"), [("GAMMA", 1), ("DELTA", 1), ("ZETA", 3), ("NIBBLE", 1), ("OMEGA", 1), ("PI", 2)]
+)
 def test_numbers_beyond_62_bits_are_huge(name, k, little):
     for number in (1 << 62, 1 << 80, 1 << 200):
         bits = Coder(little).code(name, number, k) + "0" * 300

@@ -1,4 +1,6 @@
-"""Machine code is found again, never run when it is damaged or of others, and compiled in memory where it cannot be kept."""
+"""Machine code is found again, never run when it is damaged or of others, and compiled in memory where it cannot be
+kept.
+"""
 
 from __future__ import annotations
 
@@ -93,7 +95,9 @@ def test_what_others_planted_is_not_run(folder: Path, tmp_path: Path) -> None:
     used()
     kept.write(only(folder).name, pickle.dumps(Planted(tmp_path / "ran")))
     folder.chmod(0o777)
-    told = f"compiling double (in every run: {folder} can be written by other users (mode 777), so nothing in it is used; "
+    told = (
+        f"compiling double (in every run: {folder} can be written by other users (mode 777), so nothing in it is used; "
+    )
     assert used() == ([told + "set ISTHMUS_CACHE to a folder of your own)"], 0)
     folder.chmod(0o700)
     only(folder).chmod(0o666)
@@ -110,7 +114,9 @@ def test_a_full_disk_is_no_error(folder: Path, monkeypatch: pytest.MonkeyPatch) 
 
     monkeypatch.setattr(os, "replace", full)
     said, _ = used()
-    assert said[1:] == [f"compiled kernels cannot be kept in {folder}: No space left on device; the next run compiles again"]
+    assert said[1:] == [
+        f"compiled kernels cannot be kept in {folder}: No space left on device; the next run compiles again"
+    ]
     assert list(folder.iterdir()) == []
 
 

@@ -1,4 +1,6 @@
-"""Shortest paths by delta-stepping: an improvement that arrives while a vertex is being followed must count; buckets without room."""
+"""Shortest paths by delta-stepping: an improvement that arrives while a vertex is being followed must count; buckets
+without room.
+"""
 
 from __future__ import annotations
 
@@ -59,7 +61,9 @@ def test_whole_weights_too_large_for_32_bits():
 
 
 def test_members_agree_that_chunks_ran_out():
-    """Also when that happens between two meetings, while some have not looked yet: nobody may wait for one that has gone."""
+    """Also when that happens between two meetings, while some have not looked yet: nobody may wait for one that has
+    gone.
+    """
     members, n = 2, 2 * steps.CHUNK
     for _ in range(20):
         gate = gang.gate(steps.LINES)
@@ -69,13 +73,28 @@ def test_members_agree_that_chunks_ran_out():
         fills = np.full((members, steps.RING + 1), steps.CHUNK, np.int32)
         owns = np.zeros((members, steps.OWN), np.int64)
         owns[:, steps.FREED], owns[:, steps.LEAST] = -1, steps.NONE
-        heads[0, steps.RING], owns[0, steps.LEAST] = 1, 2000  # two full chunks beyond the ring, each vertex of a bucket of its own
+        # Two full chunks beyond the ring, each vertex of a bucket of its own.
+        heads[0, steps.RING], owns[0, steps.LEAST] = 1, 2000
         distances, relaxed = np.arange(2000, 2000 + n).astype(np.uint32), np.full(n, 2**32 - 1, np.uint32)
         given = (
-            gate, 0, 1.0, 2**32 - 2, -1, *(np.zeros(n, np.int64) for _ in range(2)), np.zeros(0, np.uint32), None, distances, relaxed,
-            np.arange(n, dtype=np.uint32), np.array([-1, 0], np.int32), np.empty((members, 2), np.int64),
-            *(np.zeros(3 * members * gang.LINE, np.int64) for _ in range(2)), heads, fills, owns,
-        )  # fmt: skip
+            gate,
+            0,
+            1.0,
+            2**32 - 2,
+            -1,
+            *(np.zeros(n, np.int64) for _ in range(2)),
+            np.zeros(0, np.uint32),
+            None,
+            distances,
+            relaxed,
+            np.arange(n, dtype=np.uint32),
+            np.array([-1, 0], np.int32),
+            np.empty((members, 2), np.int64),
+            *(np.zeros(3 * members * gang.LINE, np.int64) for _ in range(2)),
+            heads,
+            fills,
+            owns,
+        )
         found = {}
 
         def work(k, found=found, given=given):
@@ -96,7 +115,9 @@ def test_weights_with_a_long_tail(tmp_path):
     """Edges of more than a whole ring of buckets, again and again, with few chunks to spare."""
     random = np.random.default_rng(3)
     ends = random.integers(0, 3000, (2, 60_000))
-    weights = np.where(random.random(60_000) < 0.01, random.integers(10**6, 10**7, 60_000), random.integers(1, 50, 60_000))
+    weights = np.where(
+        random.random(60_000) < 0.01, random.integers(10**6, 10**7, 60_000), random.integers(1, 50, 60_000)
+    )
     graph = ist.read((*ends, weights), directed=True)
     expected = ist.sssp(ist.ingest((*ends, weights), tmp_path / "g.isthmus", directed=True), 0, memory="5%").values
     for threads in (1, 2, 3, 4):

@@ -10,12 +10,21 @@ import pytest
 from isthmus.graph.generate import PRESETS, alias_tables
 from isthmus.kernels import generate as kernels
 
-SHARES = [PRESETS["graph500"], PRESETS["parmat"], (0.25, 0.25, 0.25), (1.0, 0.0, 0.0), (0.0, 0.5, 0.5), (0.9, 0.05, 0.0)]
+SHARES = [
+    PRESETS["graph500"],
+    PRESETS["parmat"],
+    (0.25, 0.25, 0.25),
+    (1.0, 0.0, 0.0),
+    (0.0, 0.5, 0.5),
+    (0.9, 0.05, 0.0),
+]
 
 
 @pytest.mark.parametrize("abc", SHARES)
 def test_alias_tables_are_as_exact_as_24_bits_allow(abc: tuple[float, float, float]) -> None:
-    """An outcome gets the product of its quadrants' chances, up to half a step of rounding per cell that gives to it."""
+    """An outcome gets the product of its quadrants' chances, up to half a step of rounding per cell that gives to
+    it.
+    """
     quadrants = (*abc, 1 - sum(abc))
     cuts, aliases = alias_tables(quadrants)
     for levels in range(kernels.LEVELS + 1):

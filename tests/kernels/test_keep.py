@@ -22,7 +22,9 @@ def test_what_is_there_stays_and_room_is_set_aside():
     lists, begins = np.array([0, 3, 4, 0, 0, 0], np.uint32), np.array([0, 0, 0, 5, 9, 0], np.uint32)
     filled = marks(1, 0, 0, 1, 0, 0)
     targets = np.arange(100, 111, dtype=np.uint32)
-    count = lay_out(lists, 3, marks(0, 1, 0, 1, 1, 0), filled, OFFSETS[:-1], OFFSETS[1:], begins, targets, targets[:0], False)
+    count = lay_out(
+        lists, 3, marks(0, 1, 0, 1, 1, 0), filled, OFFSETS[:-1], OFFSETS[1:], begins, targets, targets[:0], False
+    )
     assert lists[:count].tolist() == [3, 1, 4]
     assert begins[lists[:count]].tolist() == [0, 4, 5]
     assert filled.tolist() == [0, 0, 0, 1, 0, 0]
@@ -38,7 +40,10 @@ def test_at_first_everything_is_awaited():
 
 @pytest.mark.parametrize("weighted", [False, True])
 @settings(deadline=None)
-@given(rounds=st.lists(st.lists(st.tuples(st.booleans(), st.booleans()), min_size=12, max_size=12), max_size=6), seed=st.integers(0, 99))
+@given(
+    rounds=st.lists(st.lists(st.tuples(st.booleans(), st.booleans()), min_size=12, max_size=12), max_size=6),
+    seed=st.integers(0, 99),
+)
 def test_lists_move_to_the_front_only(weighted, rounds, seed):
     """Round after round others are wanted, and some of those awaited come by."""
     degrees = np.random.default_rng(seed).integers(0, 9, 12)

@@ -106,7 +106,9 @@ def test_a_file_of_others_is_not_read(folder: Path, kind: str) -> None:
     assert kept.read(NAME) == b"ours"
 
 
-@pytest.mark.parametrize("change", [lambda b: b"", lambda b: b[:10], lambda b: b[:-1], lambda b: b + b"x", lambda b: b"x" * len(b)])
+@pytest.mark.parametrize(
+    "change", [lambda b: b"", lambda b: b[:10], lambda b: b[:-1], lambda b: b + b"x", lambda b: b"x" * len(b)]
+)
 def test_a_damaged_file_is_removed(folder: Path, change: Any) -> None:
     kept.write(NAME, b"code" * 100)
     (folder / NAME).write_bytes(change((folder / NAME).read_bytes()))

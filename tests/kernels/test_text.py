@@ -27,7 +27,9 @@ def parse(text: bytes, columns=(0, 1, -1), dtype=np.uint64, separator=kernels.SP
     status, edges, where, flags = kernels.parse_integer_edges(
         data, np.array(columns, np.int64), separator, marks, negative, LOCALE, sources, targets, weights
     )
-    columns = [sources[:edges].tolist(), targets[:edges].tolist()] + ([] if weights is None else [weights[:edges].tolist()])
+    columns = [sources[:edges].tolist(), targets[:edges].tolist()] + (
+        [] if weights is None else [weights[:edges].tolist()]
+    )
     return status, list(zip(*columns, strict=True)), where, flags
 
 
@@ -63,7 +65,9 @@ def test_integers_of_64_bits(field, value, flags):
     assert parse(b"1 %s\n" % field)[1:] == ([(1, value)], len(field) + 3, flags)
 
 
-@pytest.mark.parametrize("field", [b"18446744073709551616", b"99999999999999999999", b"-9223372036854775809", b"1" * 40])
+@pytest.mark.parametrize(
+    "field", [b"18446744073709551616", b"99999999999999999999", b"-9223372036854775809", b"1" * 40]
+)
 def test_integers_beyond_64_bits(field):
     assert parse(b"1 2\n3 %s\n" % field)[::2] == (kernels.TOO_BIG, 4)
 
@@ -79,7 +83,9 @@ def test_any_integer(value):
         assert status == kernels.TOO_BIG
 
 
-@pytest.mark.parametrize(("line", "wide"), [(b"4294967295 0\n", False), (b"4294967296 0\n", True), (b"0 -1\n", True), (b"-0 0\n", False)])
+@pytest.mark.parametrize(
+    ("line", "wide"), [(b"4294967295 0\n", False), (b"4294967296 0\n", True), (b"0 -1\n", True), (b"-0 0\n", False)]
+)
 def test_narrow_arrays_ask_for_wide_ones(line, wide):
     assert (parse(line, dtype=np.uint32)[0] == kernels.WIDE) == wide
 
@@ -89,7 +95,11 @@ def test_narrow_arrays_ask_for_wide_ones(line, wide):
 def test_any_weight_is_what_python_reads(value, digits, exponent):
     spelled = f"{abs(value):.{digits}e}" if exponent else f"{abs(value):.{digits}f}"
     status, edges, _, _ = parse(f"1 2 {spelled}\n".encode(), (0, 1, 2))
-    assert (status, edges) == (kernels.OK, [(1, 2, float(spelled))]) if np.isfinite(float(spelled)) else status == kernels.NOT_FINITE
+    assert (
+        (status, edges) == (kernels.OK, [(1, 2, float(spelled))])
+        if np.isfinite(float(spelled))
+        else status == kernels.NOT_FINITE
+    )
 
 
 @RELAXED
@@ -188,7 +198,11 @@ def test_copied_spans():
 
 
 @RELAXED
-@given(data=st.binary(max_size=60), columns=st.sampled_from([(0, 1, -1), (0, 1, 2), (1, 3, 0)]), separator=st.sampled_from(b"\t ,;"))
+@given(
+    data=st.binary(max_size=60),
+    columns=st.sampled_from([(0, 1, -1), (0, 1, 2), (1, 3, 0)]),
+    separator=st.sampled_from(b"\t ,;"),
+)
 def test_no_bytes_crash_the_parsers(data, columns, separator):
     """Whatever the bytes: a status in range, no more edges than lines, no read past the end."""
     text = guarded(data + b"\n")
@@ -203,9 +217,15 @@ def test_no_bytes_crash_the_parsers(data, columns, separator):
         assert 0 <= edges <= lines
         assert 0 <= where <= text.size
     used = spans[: found[1]]
-    assert ((used >= 0) & (used <= text.size)).all() and (used[:, 0] <= used[:, 1]).all() and (used[:, 2] <= used[:, 3]).all()
+    assert (
+        ((used >= 0) & (used <= text.size)).all()
+        and (used[:, 0] <= used[:, 1]).all()
+        and (used[:, 2] <= used[:, 3]).all()
+    )
     most = int(kernels.count_fields(text))
-    status, edges, alone, _, _ = kernels.parse_adjacency(text, NO_COMMENTS, *(np.empty(most, np.uint64) for _ in range(3)))
+    status, edges, alone, _, _ = kernels.parse_adjacency(
+        text, NO_COMMENTS, *(np.empty(most, np.uint64) for _ in range(3))
+    )
     assert kernels.OK <= status <= kernels.LONE_RETURN
     assert edges + alone <= most
 

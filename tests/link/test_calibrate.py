@@ -22,7 +22,8 @@ from isthmus.link.link import Profile
 from isthmus.link.measure import Samples
 
 FAST = Profile("disk at /", 3e9, 1e5, 4096, 128, True, ((1, 1e4), (8, 2e4), (32, 5e4), (128, 1e5)), 6e9)
-OLD = {"name": "disk of .", "bandwidth": 2e9, "request_rate": 8e4, "block": 4096, "depth": 128, "measured": True}  # as first written
+# as first written.
+OLD = {"name": "disk of .", "bandwidth": 2e9, "request_rate": 8e4, "block": 4096, "depth": 128, "measured": True}
 DISK = ("fs 77", "77")
 
 
@@ -50,7 +51,9 @@ def turns(file, monkeypatch, sized):
     sized(least_trial=0)
     monkeypatch.setattr(calibrate, "name_of", lambda path: FAST.name)
     turns = []
-    monkeypatch.setattr(calibrate, "measure_stored", lambda store, rounds, *more: turns.append((store.name, rounds)) or taken())
+    monkeypatch.setattr(
+        calibrate, "measure_stored", lambda store, rounds, *more: turns.append((store.name, rounds)) or taken()
+    )
     return turns
 
 
@@ -145,15 +148,51 @@ def entry(**members):
 
 NAN, ENDLESS = float("nan"), float("inf")
 DAMAGED = [
-    "", "{", "[]", "3", "null", '"x"', "\x00\xff", "[" * 100_000, '{"DISK": 5}', '{"DISK": {}}', '{"DISK": {"speed": 1}}',
-    '{"version": 2}', '{"version": 2, "disks": 7}', '{"version": 2, "disks": {"DISK": []}}', '{"version": 3, "disks": {}}',
+    "",
+    "{",
+    "[]",
+    "3",
+    "null",
+    '"x"',
+    "\x00\xff",
+    "[" * 100_000,
+    '{"DISK": 5}',
+    '{"DISK": {}}',
+    '{"DISK": {"speed": 1}}',
+    '{"version": 2}',
+    '{"version": 2, "disks": 7}',
+    '{"version": 2, "disks": {"DISK": []}}',
+    '{"version": 3, "disks": {}}',
     entry().replace('"version": 2', '"version": 3'),
-    entry(bandwidth=0), entry(bandwidth="1"), entry(request_rate=NAN), entry(request_rate=-1), entry(request_rate=ENDLESS),
-    entry(block=0), entry(speed=1), entry(depth=0), entry(depth=2**40), entry(depth=1.5), entry(depth="8"), entry(depth=NAN),
-    entry(compaction=0), entry(compaction=None), entry(compaction=10**400), entry(rates=None), entry(rates=5), entry(rates=[[1]]),
-    entry(rates=[[1, 0]]), entry(rates=[["1", 5]]), entry(rates=[[1, NAN]]), entry(rates=[1, 2]), entry(when="x"), entry(when=10**400),
-    entry(when=NAN), entry(when=1e300), entry(name=5), entry(measured="maybe"),
-]  # fmt: skip
+    entry(bandwidth=0),
+    entry(bandwidth="1"),
+    entry(request_rate=NAN),
+    entry(request_rate=-1),
+    entry(request_rate=ENDLESS),
+    entry(block=0),
+    entry(speed=1),
+    entry(depth=0),
+    entry(depth=2**40),
+    entry(depth=1.5),
+    entry(depth="8"),
+    entry(depth=NAN),
+    entry(compaction=0),
+    entry(compaction=None),
+    entry(compaction=10**400),
+    entry(rates=None),
+    entry(rates=5),
+    entry(rates=[[1]]),
+    entry(rates=[[1, 0]]),
+    entry(rates=[["1", 5]]),
+    entry(rates=[[1, NAN]]),
+    entry(rates=[1, 2]),
+    entry(when="x"),
+    entry(when=10**400),
+    entry(when=NAN),
+    entry(when=1e300),
+    entry(name=5),
+    entry(measured="maybe"),
+]
 
 
 @pytest.mark.parametrize("text", DAMAGED)
@@ -263,7 +302,9 @@ def test_what_calibrating_has_to_say(little, tmp_path, monkeypatch):
     assert [text.split(":")[0] for text in said] == ["the best round was far better than the median", "not remembered"]
 
 
-@pytest.mark.parametrize(("what", "why"), [("missing", "No such file"), ("file", "expected a folder or a store, and this is a file")])
+@pytest.mark.parametrize(
+    ("what", "why"), [("missing", "No such file"), ("file", "expected a folder or a store, and this is a file")]
+)
 def test_places_that_cannot_be_measured(what, why, tmp_path, file):
     (tmp_path / "file").write_text("")
     with pytest.raises(OptionError, match=f"{what}: {why}"):
@@ -309,7 +350,9 @@ def test_who_waited_takes_what_the_other_measured(turns, graph):
 
     calibrate.recall = both_know_nothing
     try:
-        threads = [threading.Thread(target=lambda: found.append(profile_of(graph.snapshot.far("out", True)))) for _ in range(2)]
+        threads = [
+            threading.Thread(target=lambda: found.append(profile_of(graph.snapshot.far("out", True)))) for _ in range(2)
+        ]
         for thread in threads:
             thread.start()
         for thread in threads:

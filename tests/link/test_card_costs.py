@@ -13,7 +13,9 @@ from isthmus.link import card_costs, costs
 from isthmus.link.card_costs import CardCosts, costs_file, forget, recall, remember
 from isthmus.link.device import find
 
-FAST = CardCosts("RTX", 25e9, 24e9, 2e-6, 9e-6, (6e9, 12e9, 18e9, 24e9), 500e9, 5e-6, 4e9, 10e9, 8, 4e8, 1.5, 0.4, 20e9, 30e-6)
+FAST = CardCosts(
+    "RTX", 25e9, 24e9, 2e-6, 9e-6, (6e9, 12e9, 18e9, 24e9), 500e9, 5e-6, 4e9, 10e9, 8, 4e8, 1.5, 0.4, 20e9, 30e-6
+)
 ASSUMED = find("rtx2080ti")
 
 
@@ -60,16 +62,32 @@ def test_costs_are_remembered_by_number_and_name() -> None:
     assert recall("RTX", 0) is None and recall("Old", 1) is not None
 
 
-@pytest.mark.parametrize("change", [
-    {"bandwidth": 0}, {"bandwidth": -1.0}, {"bandwidth": "fast"}, {"bandwidth": True}, {"direct": [1.0]}, {"direct": None}, {"cores": 1.5},
-    {"gpu": 7}, {"when": -1}, {"when": "today"}, {"more": 1}, {"edge_rate": float("nan")}, {"packing": 1e30},
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"bandwidth": 0},
+        {"bandwidth": -1.0},
+        {"bandwidth": "fast"},
+        {"bandwidth": True},
+        {"direct": [1.0]},
+        {"direct": None},
+        {"cores": 1.5},
+        {"gpu": 7},
+        {"when": -1},
+        {"when": "today"},
+        {"more": 1},
+        {"edge_rate": float("nan")},
+        {"packing": 1e30},
+    ],
+)
 def test_a_damaged_entry_is_no_entry(change: dict[str, Any]) -> None:
     card_costs.write({"0 RTX": {"when": 1.0, **asdict(FAST), **change}})
     assert recall("RTX", 0) is None
 
 
-@pytest.mark.parametrize("text", ["", "[]", "{", '{"version": 9, "gpus": {"0 RTX": {}}}', '{"version": 2, "gpus": 3}', "\udcff"])
+@pytest.mark.parametrize(
+    "text", ["", "[]", "{", '{"version": 9, "gpus": {"0 RTX": {}}}', '{"version": 2, "gpus": 3}', "\udcff"]
+)
 def test_a_damaged_file_is_no_file(text: str) -> None:
     costs_file().parent.mkdir(parents=True)
     costs_file().write_text(text, errors="surrogateescape")

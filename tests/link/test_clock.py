@@ -26,7 +26,11 @@ def busy(line: Timeline) -> list[float]:
 def test_one_job_is_a_chain() -> None:
     line = played({"host": 1, "link": 2, "device": 3})
     assert line.seconds == 6
-    assert [(span.resource, span.start, span.end) for span in line.spans] == [(HOST, 0, 1), (LINK, 1, 3), (DEVICE, 3, 6)]
+    assert [(span.resource, span.start, span.end) for span in line.spans] == [
+        (HOST, 0, 1),
+        (LINK, 1, 3),
+        (DEVICE, 3, 6),
+    ]
 
 
 def test_jobs_overlap() -> None:
@@ -235,11 +239,14 @@ def test_the_link_never_idles_without_need(jobs: list[dict[str, int]], buffers: 
     clock = Clock(buffers, 3)
     made = [clock.submit(**job) for job in jobs]  # type: ignore[arg-type]
     clock.finish()
-    spans = [(job.moved - job.link, job.moved, job.number) for job in made]  # of two that start at once, one takes no time
+    # of two that start at once, one takes no time.
+    spans = [(job.moved - job.link, job.moved, job.number) for job in made]
     for start, end, number in spans:
         job = made[number]
         before = [span[1] for span in spans if span < (start, end, number)]
-        freed = sorted(other.done for other, spec in zip(made, jobs, strict=True) if not spec["streamed"] and other is not job)
+        freed = sorted(
+            other.done for other, spec in zip(made, jobs, strict=True) if not spec["streamed"] and other is not job
+        )
         reasons = {0, job.packed, max(before, default=0), *(freed if not jobs[number]["streamed"] else [])}
         assert start in reasons, "a transfer starts when its bytes are packed, the link is free or a buffer is"
 

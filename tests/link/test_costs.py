@@ -15,7 +15,12 @@ BASE = find("rtx2080ti")
 ROUND = replace(
     BASE,
     link=replace(
-        BASE.link, bandwidth=10e9, back_bandwidth=5e9, transfer_seconds=1e-6, copy_seconds=8e-6, direct=(2e9, 4e9, 8e9, 10e9)
+        BASE.link,
+        bandwidth=10e9,
+        back_bandwidth=5e9,
+        transfer_seconds=1e-6,
+        copy_seconds=8e-6,
+        direct=(2e9, 4e9, 8e9, 10e9),
     ),
     managed=replace(BASE.managed, fault_seconds=20e-6, peak_share=0.5),
     near=replace(BASE.near, bandwidth=400e9, push_share=0.25, update_bytes=32, launch_seconds=5e-6),
@@ -27,7 +32,9 @@ def test_by_hand() -> None:
     assert costs.bulk(ROUND, 1_000_000, 3) == pytest.approx(103e-6)
     assert costs.direct(ROUND, np.array([10, 0, 0, 100])) == pytest.approx((10 * 32 / 2 + 100 * 128 / 10) * 1e-9)
     assert costs.compaction(ROUND, 8_000_000, 8_000_000) == pytest.approx(1e-3)
-    assert costs.compaction(ROUND, 12_000_000, 4_000_000) == pytest.approx(1e-3), "what is fetched counts as well as what is kept"
+    assert costs.compaction(ROUND, 12_000_000, 4_000_000) == pytest.approx(1e-3), (
+        "what is fetched counts as well as what is kept"
+    )
     assert costs.compaction(ROUND, 8_000_000, 8_000_000, 1) == pytest.approx(4e-3)
     assert costs.kernel(ROUND, 1_000_000, 8, 2) == pytest.approx(10e-6 + 40e6 / 100e9)
     assert costs.scan(ROUND, 400_000) == pytest.approx(6e-6)
@@ -36,7 +43,9 @@ def test_by_hand() -> None:
 
 def test_faults_by_hand() -> None:
     assert costs.paged(ROUND, 4096, 1, 1) == pytest.approx(21e-6 + 0.4096e-6), "a single page: nothing but the fault"
-    assert costs.paged(ROUND, 2_000_000, 1, 1) == pytest.approx(400e-6), "a long migration: half the bulk bandwidth and no more"
+    assert costs.paged(ROUND, 2_000_000, 1, 1) == pytest.approx(400e-6), (
+        "a long migration: half the bulk bandwidth and no more"
+    )
     assert costs.paged(ROUND, 2_000_000, 1, 1, 1_000_000) == pytest.approx(600e-6), "and what has to go back"
     assert costs.paged(ROUND, 0, 0, 0) == 0
 
@@ -54,9 +63,13 @@ def test_more_never_takes_less(name: str) -> None:
     device = find(name)
     sizes = np.arange(0, 1 << 22, 4096)
     for seconds in (
-        costs.bulk(device, sizes), costs.paged(device, sizes, sizes // 2**20, sizes // 4096), costs.compaction(device, sizes, sizes),
-        costs.kernel(device, sizes, 4), costs.copy_back(device, sizes), costs.scan(device, sizes),
-    ):  # fmt: skip
+        costs.bulk(device, sizes),
+        costs.paged(device, sizes, sizes // 2**20, sizes // 4096),
+        costs.compaction(device, sizes, sizes),
+        costs.kernel(device, sizes, 4),
+        costs.copy_back(device, sizes),
+        costs.scan(device, sizes),
+    ):
         assert (np.diff(seconds) > 0).all()
     single = costs.direct(device, np.eye(4))
     assert (np.diff(single) > 0).all(), "a longer request takes longer"
@@ -72,16 +85,19 @@ def test_full_requests_reach_bulk_speed_on_pcie_3() -> None:
 
 
 def engines(degree: int, share: float) -> tuple[float, float, float]:
-    """Seconds of filter, compaction and zero-copy for 2**20 edges in lists of `degree`, of which a share is active at random."""
+    """Seconds of filter, compaction and zero-copy for 2**20 edges in lists of `degree`, of which a share is active at
+    random.
+    """
     vertices = 2**20 // degree
     active = np.flatnonzero(np.random.default_rng(1).random(vertices) < share)
     packed = active.size * (degree * 4 + 8)
     lists = ListSpans(active * degree, active * degree + degree, (4,)).extents()
     packing = costs.compaction(BASE, fetched(lists, BASE.host.fetch_bytes), packed)
     return (
-        float(costs.bulk(BASE, 2**22)), float(packing + costs.bulk(BASE, packed)),
+        float(costs.bulk(BASE, 2**22)),
+        float(packing + costs.bulk(BASE, packed)),
         float(costs.direct(BASE, count(lists.offsets, lists.lengths))),
-    )  # fmt: skip
+    )
 
 
 def test_what_hytgraph_found_of_the_three_ways() -> None:
@@ -94,7 +110,9 @@ def test_what_hytgraph_found_of_the_three_ways() -> None:
 
 
 def test_compaction_pays_only_while_little_is_active() -> None:
-    """Subway, after HyTGraph section III-A: packing and moving four fifths of the edges is no better than moving all of them."""
+    """Subway, after HyTGraph section III-A: packing and moving four fifths of the edges is no better than moving all of
+    them.
+    """
     assert engines(36, 0.3)[1] < engines(36, 0.3)[0]
     assert engines(36, 0.8)[1] > engines(36, 0.8)[0]
 

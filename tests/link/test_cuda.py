@@ -52,7 +52,8 @@ def test_each_extent_is_a_copy_and_all_have_arrived_when_it_is_counted(card: Laz
     assert card.done == card.record_of
     assert buffer[:128].view(np.uint32).tolist() == list(range(32))
     assert buffer[128:384].view(np.uint32).tolist() == list(range(512, 576))
-    assert buffer[1024 : 1024 + 64].view(np.float64).tolist() == WEIGHTS[992:1000].tolist()  # the section ends in the extent
+    # The section ends in the extent.
+    assert buffer[1024 : 1024 + 64].view(np.float64).tolist() == WEIGHTS[992:1000].tolist()
     model = ModelLink([TARGETS, WEIGHTS], DEVICE)
     assert (requests, moved) == (model.move(wanted, np.empty(4096, np.uint8)), model.take())
     assert sum(work.bytes for work in card.record_of) == 128 + 256 + 64
@@ -78,7 +79,9 @@ def test_lists_are_packed_by_the_host_and_copied_by_zone(card: LazyCard, link: C
 
 @pytest.fixture
 def steps(card: LazyCard, monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """What the host packs, copies and waits for, in order; A, B, ... are page-locked buffers. Packing must find its buffer free."""
+    """What the host packs, copies and waits for, in order; A, B, ... are page-locked buffers. Packing must find its
+    buffer free.
+    """
     found: list[str] = []
     names: dict[int, str] = {}
     pack, submit, finish = cuda.copy, card.copy, card.finish
@@ -113,18 +116,30 @@ def test_lists_are_packed_while_those_before_are_copied(card: LazyCard, link: Cu
         arrivals.append(link.arrival())
         link.take()  # does not wait for what somebody else waits for
     assert steps == [
-        "pack A", "copy A", "copy", "pack B", "copy B",
-        "wait", "pack A", "copy A",  # not before the event behind the first copy out of A
-        "wait", "pack B", "copy B",
-    ]  # fmt: skip
+        "pack A",
+        "copy A",
+        "copy",
+        "pack B",
+        "copy B",
+        "wait",
+        "pack A",
+        "copy A",  # not before the event behind the first copy out of A
+        "wait",
+        "pack B",
+        "copy B",
+    ]
     assert len(card.done) == 3
     for arrival in arrivals:
         card.finish(arrival)
-    assert [buffer[:40].view(np.uint32).tolist() for buffer in buffers] == [list(range(10 * k, 10 * k + 10)) for k in range(4)]
+    assert [buffer[:40].view(np.uint32).tolist() for buffer in buffers] == [
+        list(range(10 * k, 10 * k + 10)) for k in range(4)
+    ]
 
 
 @pytest.mark.parametrize(("cores", "expected"), [(None, [(0, 1), (0, 1), (1, 2), (1, 2)]), (1, [(0, 2), (0, 2)])])
-def test_all_threads_pack_unless_one_is_charged(cores: int | None, expected: Any, card: LazyCard, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_all_threads_pack_unless_one_is_charged(
+    cores: int | None, expected: Any, card: LazyCard, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Targets and weights each; the copies behind are the same."""
     parts, pack = [], packers.pack
     monkeypatch.setattr(packers, "pack", lambda *given: parts.append(given[-2:]) or pack(*given))
@@ -140,7 +155,9 @@ def test_all_threads_pack_unless_one_is_charged(cores: int | None, expected: Any
     assert card.held == {}
 
 
-def test_a_buffer_that_is_packed_into_too_early_is_found(card: LazyCard, link: CudaLink, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_buffer_that_is_packed_into_too_early_is_found(
+    card: LazyCard, link: CudaLink, monkeypatch: pytest.MonkeyPatch
+) -> None:
     buffers = [link.near(256) for _ in range(3)]
     monkeypatch.setattr(CudaLink, "_wait", lambda self, slot: None)
     for k, buffer in enumerate(buffers):
@@ -173,7 +190,9 @@ def test_a_whole_section_is_copied_once(card: LazyCard, link: CudaLink) -> None:
 
 
 @pytest.mark.parametrize("what", ["copy", "drain"])
-def test_a_section_that_did_not_arrive_is_copied_again(what: str, card: LazyCard, link: CudaLink, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_section_that_did_not_arrive_is_copied_again(
+    what: str, card: LazyCard, link: CudaLink, monkeypatch: pytest.MonkeyPatch
+) -> None:
     held, do = len(card.held), getattr(card, what)
 
     def interrupted(*given: Any) -> None:
@@ -190,20 +209,26 @@ def test_a_section_that_did_not_arrive_is_copied_again(what: str, card: LazyCard
 @pytest.mark.parametrize("most", [0, 1])
 def test_a_link_that_cannot_be_opened_frees_what_it_took(most: int) -> None:
     card = LazyCard(fails_at=most)
-    with pytest.raises(BudgetError, match=r"^cuda:0: not enough host memory to page-lock, .* are available; use device='cpu'"):
+    with pytest.raises(
+        BudgetError, match=r"^cuda:0: not enough host memory to page-lock, .* are available; use device='cpu'"
+    ):
         CudaLink([TARGETS, WEIGHTS], DEVICE, card)
     assert card.held == {}
 
 
 def test_a_buffer_that_finds_no_room() -> None:
     link = CudaLink([TARGETS], DEVICE, LazyCard(fails_at=1))
-    with pytest.raises(BudgetError, match=r"^cuda:0: not enough GPU memory, 1\.07 GB are free; give a smaller memory=$"):
+    with pytest.raises(
+        BudgetError, match=r"^cuda:0: not enough GPU memory, 1\.07 GB are free; give a smaller memory=$"
+    ):
         link.near(100)
     link.close()
 
 
 @pytest.mark.parametrize("what", ["advise", "prefetch"])
-def test_memory_may_be_full_when_the_driver_is_told_about_pages(what: str, card: LazyCard, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_memory_may_be_full_when_the_driver_is_told_about_pages(
+    what: str, card: LazyCard, monkeypatch: pytest.MonkeyPatch
+) -> None:
     def full(*given: Any) -> None:
         raise MemoryError(f"cuda:0: {what}: CUDA_ERROR_OUT_OF_MEMORY")
 

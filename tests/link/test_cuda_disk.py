@@ -58,7 +58,9 @@ def link(graph: Any, card: OrderedCard, sized: Any) -> Any:
     arrays = graph.snapshot.far("out", True)
     disk = open_link(graph.snapshot, arrays, may_measure=False)
     read = disk.move
-    disk.move = lambda extents, buffer, channel=0: card.order.append(f"read {buffer.ctypes.data}") or read(extents, buffer, channel)
+    disk.move = lambda extents, buffer, channel=0: (
+        card.order.append(f"read {buffer.ctypes.data}") or read(extents, buffer, channel)
+    )
     link = CudaDiskLink(arrays, disk, DEVICE, card)
     yield link
     link.close()
@@ -81,10 +83,21 @@ def test_a_buffer_is_read_into_while_the_other_is_copied_and_only_after_its_even
     first, second = dict.fromkeys(step.split()[1] for step in card.order if step.startswith("read"))
     kinds = [step.replace(first, "A").replace(second, "B") for step in card.order]
     assert kinds == [
-        "read A", "copy A", "read B", "copy B",
-        "wait", "read A", "copy A",  # not before the event behind the first copy out of A
-        "wait", "read B", "copy B", "wait", "read A", "copy A", "wait",
-    ]  # fmt: skip
+        "read A",
+        "copy A",
+        "read B",
+        "copy B",
+        "wait",
+        "read A",
+        "copy A",  # not before the event behind the first copy out of A
+        "wait",
+        "read B",
+        "copy B",
+        "wait",
+        "read A",
+        "copy A",
+        "wait",
+    ]
     card.order.clear()
     link.move(one(0, 0, BLOCK), near)  # the copy out of A was the last one
     assert [step.replace(second, "B") for step in card.order] == ["wait", "read B", "copy B"]
@@ -112,7 +125,9 @@ def test_page_locked_memory_is_bounded(graph: Any, card: OrderedCard, link: Cuda
 def test_lists_are_packed_on_the_host_and_copied_together(graph: Any, card: OrderedCard, link: CudaDiskLink) -> None:
     targets, weights = (graph.snapshot.whole(array) for array in graph.snapshot.far("out", True))
     near = link.near(4096)
-    wanted = Extents(*(np.array(column) for column in ((0, 0, 1, 1), (40, 8000, 80, 16000), (8, 12, 16, 24), (0, 8, 2048, 2064))))
+    wanted = Extents(
+        *(np.array(column) for column in ((0, 0, 1, 1), (40, 8000, 80, 16000), (8, 12, 16, 24), (0, 8, 2048, 2064)))
+    )
     requests = link.pack(wanted, near, 16)
     moved = link.take()
     assert [work.bytes for work in card.record_of] == [20, 40]
@@ -123,7 +138,9 @@ def test_lists_are_packed_on_the_host_and_copied_together(graph: Any, card: Orde
     assert moved == model.take()
 
 
-def test_a_kernel_cannot_read_a_disk_so_lists_come_to_the_buffer(graph: Any, card: OrderedCard, link: CudaDiskLink) -> None:
+def test_a_kernel_cannot_read_a_disk_so_lists_come_to_the_buffer(
+    graph: Any, card: OrderedCard, link: CudaDiskLink
+) -> None:
     assert not link.kernels_reach_far
     targets = graph.snapshot.whole(graph.snapshot.far("out", True)[0])
     near = link.near(1024)
@@ -153,7 +170,9 @@ def fail_third_read(disk: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(disk, "move", fails)
 
 
-def test_a_read_that_fails_leaves_no_copy_under_way(card: OrderedCard, link: CudaDiskLink, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_read_that_fails_leaves_no_copy_under_way(
+    card: OrderedCard, link: CudaDiskLink, monkeypatch: pytest.MonkeyPatch
+) -> None:
     fail_third_read(link._disk, monkeypatch)
     with pytest.raises(StoreError, match="the disk is gone"):
         link.move(one(0, 0, 12 * BLOCK), link.near(12 * BLOCK))

@@ -41,7 +41,9 @@ def test_what_policies_see() -> None:
     profile = find("rtx2080ti").profile()
     assert (profile.bandwidth, profile.block, profile.depth, profile.measured) == (12.3e9, 128, 256, False)
     assert profile.break_even_gap == 128, "a full request costs what its bytes cost in bulk"
-    assert profile.compaction == pytest.approx(10 * 3.84e9 * 2 / 3), "lists of 128 bytes: half of what is fetched is not wanted"
+    assert profile.compaction == pytest.approx(10 * 3.84e9 * 2 / 3), (
+        "lists of 128 bytes: half of what is fetched is not wanted"
+    )
     assert "RTX 2080 Ti" in str(profile)
 
 
@@ -68,7 +70,9 @@ def test_a_figure_that_may_be_0() -> None:
 
 @pytest.mark.parametrize("name", ["v100", "", "rtx2080ti.toml.bak"])
 def test_a_name_that_is_not_known(name: str) -> None:
-    with pytest.raises(OptionError, match=rf"model:{name}: expected one of a100, .*, or a file such as model:\./mine\.toml"):
+    with pytest.raises(
+        OptionError, match=rf"model:{name}: expected one of a100, .*, or a file such as model:\./mine\.toml"
+    ):
         find(f"model:{name}")
 
 
@@ -102,43 +106,79 @@ def test_missing() -> None:
 
 
 def test_unknown() -> None:
-    refused(WHOLE.replace("in_flight", "inflight"), r"mine\.toml: \[link\] inflight: unknown; expected bandwidth, .*in_flight")
-    refused(WHOLE + "\n[cpu]\n", r"mine\.toml: cpu: unknown; expected name, base and the tables link, managed, near, host")
+    refused(
+        WHOLE.replace("in_flight", "inflight"),
+        r"mine\.toml: \[link\] inflight: unknown; expected bandwidth, .*in_flight",
+    )
+    refused(
+        WHOLE + "\n[cpu]\n", r"mine\.toml: cpu: unknown; expected name, base and the tables link, managed, near, host"
+    )
     refused('base = "v100"\n' + WHOLE, r"mine\.toml: base: expected one of a100, .*, got 'v100'")
 
 
 def test_of_the_wrong_kind() -> None:
     refused("name = ", r"mine\.toml: not TOML")
     refused('name = "x"\nlink = 3\n', r"mine\.toml: link: expected a table of figures, got 3")
-    refused(changed("cores", "10"), r'mine\.toml: \[host\] cores: expected \{ value = \.\.\., source = "\.\.\." \}, got 10')
+    refused(
+        changed("cores", "10"), r'mine\.toml: \[host\] cores: expected \{ value = \.\.\., source = "\.\.\." \}, got 10'
+    )
     refused(changed("cores", "{ value = 10 }"), r"\[host\] cores: expected \{ value")
-    refused(changed("cores", '{ value = 10, source = " " }'), r"\[host\] cores: source: expected where the figure was published")
-    refused(changed("cores", '{ value = 2.5, source = "x" }'), r"\[host\] cores: value: expected a whole number from 1 to 1e18, got 2\.5")
-    refused(changed("cores", '{ value = true, source = "x" }'), r"\[host\] cores: value: expected a whole number from 1 to 1e18, got True")
-    refused(changed("back_bandwidth", '{ value = "fast", source = "x" }'), r"\[link\] back_bandwidth: value: .* to 1e18, got 'fast'")
-    refused(changed("back_bandwidth", '{ value = inf, source = "x" }'), r"expected a number from 1e-18 to 1e18, got inf")
-    refused(changed("fault_seconds", '{ value = 0, source = "x" }'), r"fault_seconds: value: expected a number from 1e-18 to 1e18, got 0")
-    refused(changed("direct", '{ value = 3, source = "x" }'), r"direct: value: expected a list of numbers from 1e-18 to 1e18, got 3")
+    refused(
+        changed("cores", '{ value = 10, source = " " }'),
+        r"\[host\] cores: source: expected where the figure was published",
+    )
+    refused(
+        changed("cores", '{ value = 2.5, source = "x" }'),
+        r"\[host\] cores: value: expected a whole number from 1 to 1e18, got 2\.5",
+    )
+    refused(
+        changed("cores", '{ value = true, source = "x" }'),
+        r"\[host\] cores: value: expected a whole number from 1 to 1e18, got True",
+    )
+    refused(
+        changed("back_bandwidth", '{ value = "fast", source = "x" }'),
+        r"\[link\] back_bandwidth: value: .* to 1e18, got 'fast'",
+    )
+    refused(
+        changed("back_bandwidth", '{ value = inf, source = "x" }'), r"expected a number from 1e-18 to 1e18, got inf"
+    )
+    refused(
+        changed("fault_seconds", '{ value = 0, source = "x" }'),
+        r"fault_seconds: value: expected a number from 1e-18 to 1e18, got 0",
+    )
+    refused(
+        changed("direct", '{ value = 3, source = "x" }'),
+        r"direct: value: expected a list of numbers from 1e-18 to 1e18, got 3",
+    )
 
 
 def test_figures_that_do_not_fit_together() -> None:
     refused(changed("direct", '{ value = [1, 2], source = "x" }'), r"\[link\] direct: expected 4 bandwidths, .*, got 2")
-    refused(changed("peak_share", '{ value = 1.2, source = "x" }'), r"\[managed\] peak_share: expected a share of at most 1, got 1\.2")
-    refused(changed("page_bytes", '{ value = 5000, source = "x" }'), r"expected powers of two in this order, got 32, 128, 5000")
+    refused(
+        changed("peak_share", '{ value = 1.2, source = "x" }'),
+        r"\[managed\] peak_share: expected a share of at most 1, got 1\.2",
+    )
+    refused(
+        changed("page_bytes", '{ value = 5000, source = "x" }'),
+        r"expected powers of two in this order, got 32, 128, 5000",
+    )
     refused(changed("first_bytes", '{ value = 2048, source = "x" }'), r"expected powers of two in this order")
 
 
-@pytest.mark.parametrize(("key", "value", "message"), [
-    ("back_bandwidth", "1" + 320 * "0", r"back_bandwidth: value: expected a number from 1e-18 to 1e18"),
-    ("launch_seconds", "1e300", r"launch_seconds: value: expected a number from 1e-18 to 1e18"),
-    ("push_share", "5e-324", r"push_share: value: expected a number from 1e-18 to 1e18"),
-    ("cores", "1" + 400 * "0", r"cores: value: expected a whole number from 1 to 1e18"),
-    ("cores", "1000000000000", r"\[host\] cores: expected at most 65,536, got 1,000,000,000,000"),
-    ("request_bytes", "4096", r"\[link\] request_bytes: expected at most 2,048, got 4,096"),
-    ("direct", "[4e9, 3e9, 2e9, 1e9]", r"\[link\] direct: expected ascending bandwidths up to about 1\.23e\+10"),
-    ("direct", "[1e9, 1e10, 1e12, 1e15]", r"\[link\] direct: expected ascending bandwidths up to about 1\.23e\+10"),
-    ("block_bytes", str(1 << 40), r"\[managed\] block_bytes: expected at most 1,073,741,824, got"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("key", "value", "message"),
+    [
+        ("back_bandwidth", "1" + 320 * "0", r"back_bandwidth: value: expected a number from 1e-18 to 1e18"),
+        ("launch_seconds", "1e300", r"launch_seconds: value: expected a number from 1e-18 to 1e18"),
+        ("push_share", "5e-324", r"push_share: value: expected a number from 1e-18 to 1e18"),
+        ("cores", "1" + 400 * "0", r"cores: value: expected a whole number from 1 to 1e18"),
+        ("cores", "1000000000000", r"\[host\] cores: expected at most 65,536, got 1,000,000,000,000"),
+        ("request_bytes", "4096", r"\[link\] request_bytes: expected at most 2,048, got 4,096"),
+        ("direct", "[4e9, 3e9, 2e9, 1e9]", r"\[link\] direct: expected ascending bandwidths up to about 1\.23e\+10"),
+        ("direct", "[1e9, 1e10, 1e12, 1e15]", r"\[link\] direct: expected ascending bandwidths up to about 1\.23e\+10"),
+        ("block_bytes", str(1 << 40), r"\[managed\] block_bytes: expected at most 1,073,741,824, got"),
+    ],
+)
 def test_figures_that_no_device_has(key: str, value: str, message: str) -> None:
     refused(changed(key, f'{{ value = {value}, source = "x" }}'), message)
 
@@ -147,7 +187,10 @@ def test_pages_of_a_few_bytes() -> None:
     small = WHOLE
     for key in ("sector_bytes", "request_bytes", "page_bytes", "first_bytes", "block_bytes"):
         small = changed(key, '{ value = 1, source = "x" }', small)
-    refused(changed("direct", '{ value = [1e9], source = "x" }', small), r"\[managed\] page_bytes: expected at least 512, got 1")
+    refused(
+        changed("direct", '{ value = [1e9], source = "x" }', small),
+        r"\[managed\] page_bytes: expected at least 512, got 1",
+    )
 
 
 def test_whole_numbers_may_stand_for_seconds_and_rates() -> None:

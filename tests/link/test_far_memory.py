@@ -91,12 +91,19 @@ def test_others_are_let_go(far: FarMemory, card: LazyCard) -> None:
         far.lock(name, of(100), False)
     far.lock("weights", of(100), True)
     far.keep_only({("weights", False)})
-    assert not far.holds("targets", False) and far.holds("weights", False) and not far.holds("weights", True) and len(card.held) == 1
+    assert (
+        not far.holds("targets", False)
+        and far.holds("weights", False)
+        and not far.holds("weights", True)
+        and len(card.held) == 1
+    )
 
 
 @pytest.mark.parametrize(("policy", "managed"), [("filter", False), ("emogi", False), ("unified", True)])
 def test_the_host_holds_edges_once(tmp_path: Path, policy: str, managed: bool, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Bytes that are allocated at once while a run moves edges, beside those that the same run takes on 100 times fewer edges."""
+    """Bytes that are allocated at once while a run moves edges, beside those that the same run takes on 100 times fewer
+    edges.
+    """
     monkeypatch.setattr(whole_arrays, "THROUGH", 1 << 16)
     peaks = {}
     for edges in (4_000, 400_000):

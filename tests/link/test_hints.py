@@ -22,7 +22,12 @@ from isthmus.link.hints import Hint
 )
 def test_hints(hint, prefetches, direct, evicts, copies_back):
     found = Hint(hint)
-    assert (found.prefetches, found.direct, found.evicts, found.copies_back) == (prefetches, direct, evicts, copies_back)
+    assert (found.prefetches, found.direct, found.evicts, found.copies_back) == (
+        prefetches,
+        direct,
+        evicts,
+        copies_back,
+    )
 
 
 def test_all_configurations_of_the_paper():

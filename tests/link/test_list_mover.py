@@ -44,7 +44,10 @@ def expected(source: Any, sink: Any) -> Any:
 @pytest.mark.parametrize("dtype", [np.uint32, np.uint64, np.float64])
 @pytest.mark.parametrize("way", ["copy", "fetch"])
 def test_lists_are_copied_to_other_memory(mover: ListMover, way: str, dtype: Any) -> None:
-    sources, sinks = (near(mover, np.arange(2 * SIZE).astype(dtype) + k) for k in (0, 1)), [np.zeros(SIZE, dtype) for _ in range(2)]
+    sources, sinks = (
+        (near(mover, np.arange(2 * SIZE).astype(dtype) + k) for k in (0, 1)),
+        [np.zeros(SIZE, dtype) for _ in range(2)],
+    )
     pairs = list(zip(sources, (near(mover, sink) for sink in sinks), strict=True))
     getattr(mover, way)(FROMS, TOS, LENGTHS, pairs)
     for source, sink in pairs:

@@ -170,7 +170,9 @@ def test_prefetching_too_much_pushes_out_what_came_first() -> None:
 
 
 def mapped(memory: ManagedMemory, *rows: tuple[int, int]) -> tuple[list[tuple[int, int]], Migrated]:
-    """Read (offset, length) each from mapped pages, by requests of 32 bytes; returns what is read from far memory, and what migrated."""
+    """Read (offset, length) each from mapped pages, by requests of 32 bytes; returns what is read from far memory, and
+    what migrated.
+    """
     far, done = memory.mapped(extents(*((0, *row) for row in rows)), 32)
     return list(zip(far.offsets.tolist(), far.lengths.tolist(), strict=True)), done
 
@@ -202,9 +204,13 @@ def test_where_requests_are_counted_a_block_that_is_read_often_migrates_while_th
 @settings(deadline=None)
 @given(
     st.lists(st.lists(st.tuples(st.integers(0, 1), st.integers(0, 3000), st.integers(1, 700)), max_size=6), max_size=8),
-    st.integers(1, 60), st.sampled_from([PAGE, 2 * PAGE, BLOCK]), st.sampled_from([0.3, 0.51, 1.0]),
-)  # fmt: skip
-def test_readers_get_the_bytes_whatever_moves(calls: list[list[tuple[int, int, int]]], room: int, first: int, share: float) -> None:
+    st.integers(1, 60),
+    st.sampled_from([PAGE, 2 * PAGE, BLOCK]),
+    st.sampled_from([0.3, 0.51, 1.0]),
+)
+def test_readers_get_the_bytes_whatever_moves(
+    calls: list[list[tuple[int, int, int]]], room: int, first: int, share: float
+) -> None:
     sections = [numbers(2900), numbers(3333, 2)]
     paging = replace(SMALL, first_bytes=first, grow_share=share)
     memory = ManagedMemory(sections, paging, np.zeros(room * PAGE, np.uint8))
@@ -227,7 +233,9 @@ def stream(paging: Paging, step: int, size: int = 64 << 20) -> Migrated:
     """Read one byte of every `step`th page of `size` bytes."""
     memory = ManagedMemory([np.zeros(size, np.uint8)], paging, np.zeros(size, np.uint8))
     offsets = np.arange(0, size, step * paging.page_bytes)
-    wanted = Extents(np.zeros(offsets.size, np.int64), offsets, np.ones(offsets.size, np.int64), np.arange(offsets.size))
+    wanted = Extents(
+        np.zeros(offsets.size, np.int64), offsets, np.ones(offsets.size, np.int64), np.arange(offsets.size)
+    )
     return memory.read(wanted, np.empty(offsets.size, np.uint8))
 
 

@@ -255,7 +255,9 @@ def test_packing_counts_the_bytes_it_packs(monkeypatch):
     team.close()
     assert sum(count for _, _, count in packed) == 3 * meter._unit
     parts = sorted({(first, last) for first, last, _ in packed})
-    assert len(packed) == 3 * len(parts) > 3, "in parts, so that a core that is busy otherwise does not hold up the rest"
+    assert len(packed) == 3 * len(parts) > 3, (
+        "in parts, so that a core that is busy otherwise does not hold up the rest"
+    )
     assert all(before[1] == after[0] for before, after in itertools.pairwise(parts))
 
 

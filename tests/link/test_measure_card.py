@@ -63,9 +63,18 @@ def test_every_push_writes_values_and_marks(quick: None) -> None:
 
 def test_the_median_of_the_rounds_counts() -> None:
     names = [
-        "bandwidth", "back_bandwidth", "transfer_seconds", "copy_seconds", "fill_bandwidth", "launch_seconds", "edge_rate", "packing",
-        "host_edge_rate", "managed_bandwidth", "fault_seconds",
-    ]  # fmt: skip
+        "bandwidth",
+        "back_bandwidth",
+        "transfer_seconds",
+        "copy_seconds",
+        "fill_bandwidth",
+        "launch_seconds",
+        "edge_rate",
+        "packing",
+        "host_edge_rate",
+        "managed_bandwidth",
+        "fault_seconds",
+    ]
     kinds = {**{f"direct {sectors}": [1.0] for sectors in range(1, 5)}, **{name: [5.0, 1.0, 2.0] for name in names}}
     samples = CardSamples("x", kinds, 1, 1.0, 1.0)
     assert (samples.costs().bandwidth, samples.costs().direct) == (2.0, (1.0,) * 4)
@@ -108,7 +117,8 @@ def test_a_kernel_waits_for_every_page_in_turn(quick: None) -> None:
 
     card.launch = launching  # type: ignore[method-assign]
     measured(card)
-    assert found == [[(k + 1) % faults * (2 << 20) // 4 for k in range(faults)]] * 4  # once to warm up, and in three rounds
+    # Once to warm up, and in three rounds.
+    assert found == [[(k + 1) % faults * (2 << 20) // 4 for k in range(faults)]] * 4
     links, sums = np.array([2, 0, 3, 1], np.uint32), np.zeros(8, np.int64)
     measuring.build_reading(gpu=False).chase(8, links, 3, sums)
     assert sums.tolist() == [1, 0, 0, 0, 0, 0, 0, 0]

@@ -86,7 +86,9 @@ def test_unweighted_lists_have_one_array(link: ModelLink) -> None:
 
 
 def test_lists_that_the_host_packs(link: ModelLink) -> None:
-    exact = Extents(np.array([0, 0, 0, 1]), np.array([12, 52, 400, 408]), np.array([40, 4, 8, 16]), np.array([0, 40, 44, 52]))
+    exact = Extents(
+        np.array([0, 0, 0, 1]), np.array([12, 52, 400, 408]), np.array([40, 4, 8, 16]), np.array([0, 40, 44, 52])
+    )
     buffer = np.empty(68, np.uint8)
     assert link.pack(exact, buffer, 16) == 1
     arrived(exact, buffer)
@@ -161,7 +163,9 @@ def test_mapped_pages_migrate_where_the_driver_counts_requests() -> None:
     arrived(wanted, buffer)
     moved = link.take()
     direct, pages = costs.direct(device, np.array([0, 0, 0, 1250])), costs.bulk(device, 40 * 4096, 1)
-    assert (moved.bytes, moved.faults) == (160_000 + 40 * 4096, 0) and moved.link_seconds == pytest.approx(float(direct + pages))
+    assert (moved.bytes, moved.faults) == (160_000 + 40 * 4096, 0) and moved.link_seconds == pytest.approx(
+        float(direct + pages)
+    )
     assert link.page(wanted, buffer, lists) == 0
     arrived(wanted, buffer)
 
@@ -172,7 +176,9 @@ def test_prefetching(link: ModelLink) -> None:
     size = -(-TARGETS.nbytes // 4096) * 4096
     moved = paged.take()
     assert (moved.bytes, moved.faults, moved.copies) == (size, 0, 1)
-    assert moved.link_seconds == pytest.approx(float(costs.bulk(DEVICE, size, 1))), "as fast as a copy (Grus, section 5)"
+    assert moved.link_seconds == pytest.approx(float(costs.bulk(DEVICE, size, 1))), (
+        "as fast as a copy (Grus, section 5)"
+    )
     lists = lists_of((0, 40_000), widths=(4,))
     assert paged.page(covering(lists), np.empty(size, np.uint8), lists) == 0
 

@@ -53,7 +53,9 @@ def wanted_of(runs):
 
 
 def expected_bytes(link, runs):
-    return b"".join(bytes(link.sections[s][p * BLOCK : (p + 1) * BLOCK]).ljust(BLOCK, b"\0") for s, p in wanted_of(runs))
+    return b"".join(
+        bytes(link.sections[s][p * BLOCK : (p + 1) * BLOCK]).ljust(BLOCK, b"\0") for s, p in wanted_of(runs)
+    )
 
 
 def moved(link, pages, runs):
@@ -101,7 +103,9 @@ def test_exactly_the_least_recently_used_make_room(room, moves):
             assert set(wanted) <= after
             assert len(gone) == max(0, len(before | set(wanted)) - room)
             stayed = before & after - set(wanted)
-            assert max((last[page] for page in gone), default=-1) <= min((last[page] for page in stayed), default=number)
+            assert max((last[page] for page in gone), default=-1) <= min(
+                (last[page] for page in stayed), default=number
+            )
         last.update(dict.fromkeys(wanted, number))
         total, missed = total + len(wanted), missed + missing
     assert (pages.hits, pages.misses) == (total - missed, missed)

@@ -23,7 +23,10 @@ from isthmus.link.requests import ListSpans
 @pytest.fixture
 def graph(tmp_path: Path, sized: Any) -> Any:
     sized(few_bytes=0, staging=1)
-    with ist.generate("rmat", tmp_path / "g.isthmus", scale=11, weights="1:9", seed=3) as base, OverlayGraph(base, 2) as graph:
+    with (
+        ist.generate("rmat", tmp_path / "g.isthmus", scale=11, weights="1:9", seed=3) as base,
+        OverlayGraph(base, 2) as graph,
+    ):
         draw = np.random.default_rng(1)
         wishes = draw.choice([INSERT, DELETE], 3000).astype(np.uint8)
         graph.apply(Edits(wishes, *draw.integers(0, graph.vertices, (2, 3000)), draw.integers(1, 9, 3000)))

@@ -42,7 +42,10 @@ def test_neighbours_do_not_share_a_request():
     assert sum(counted((0, 128))) == 1
 
 
-@given(st.lists(st.tuples(st.integers(0, 2000), st.integers(1, 600)), max_size=8), st.sampled_from([(128, 32), (64, 64), (256, 32)]))
+@given(
+    st.lists(st.tuples(st.integers(0, 2000), st.integers(1, 600)), max_size=8),
+    st.sampled_from([(128, 32), (64, 64), (256, 32)]),
+)
 def test_any_lists(lists: list[tuple[int, int]], sizes: tuple[int, int]) -> None:
     begins, lengths = np.array(lists, np.int64).reshape(-1, 2).T
     expected = np.zeros(sizes[0] // sizes[1], np.int64)

@@ -1,4 +1,6 @@
-"""`link/ssd.py`, `graph/extent_reader.py`: what is read, in how many requests, and what happens if the disk or the system will not play."""
+"""`link/ssd.py`, `graph/extent_reader.py`: what is read, in how many requests, and what happens if the disk or the
+system will not play.
+"""
 
 from __future__ import annotations
 
@@ -182,7 +184,9 @@ def test_a_file_that_became_shorter(own: Any, monkeypatch: pytest.MonkeyPatch, r
     link = SsdLink(arrays(own), GUESS)
     os.truncate(own.path / "out.targets", size)
     buffer = aligned_empty(20 * BLOCK, np.uint8)
-    with pytest.raises(StoreError, match=rf"g\.isthmus/out\.targets: ends at byte {max(size, 2 * BLOCK)}, .*; the file was truncated"):
+    with pytest.raises(
+        StoreError, match=rf"g\.isthmus/out\.targets: ends at byte {max(size, 2 * BLOCK)}, .*; the file was truncated"
+    ):
         link.move(extents((0, 2, 18, 0)), buffer)
     assert link.move(extents((1, 2, 4, 0)), buffer) == 1, "the other file is still whole"
     link.close()
@@ -198,7 +202,9 @@ def test_a_read_that_fails(own: Any, monkeypatch: pytest.MonkeyPatch, rings: boo
         raise OSError(errno.EIO, "Input/output error")
 
     monkeypatch.setattr(os, "preadv", broken)
-    with pytest.raises(StoreError, match=rf"g\.isthmus/out\.weights: cannot read at byte {3 * BLOCK}: Input/output error"):
+    with pytest.raises(
+        StoreError, match=rf"g\.isthmus/out\.weights: cannot read at byte {3 * BLOCK}: Input/output error"
+    ):
         link.move(extents((1, 3, 2, 0)), aligned_empty(4 * BLOCK, np.uint8))
     link.close()
 
@@ -244,7 +250,9 @@ def test_a_block_whose_checksum_is_wrong(own: Any, monkeypatch: pytest.MonkeyPat
     buffer = aligned_empty(16 * BLOCK, np.uint8)
     link = SsdLink(arrays(own), GUESS, verify=True)
     link.move(extents((1, 0, 6, 0), (0, 6, 2, 8), (1, 7, 1, 15)), buffer)
-    with pytest.raises(StoreError, match=rf"g\.isthmus/out\.weights: block 6 at byte {6 * BLOCK}: the checksum does not match"):
+    with pytest.raises(
+        StoreError, match=rf"g\.isthmus/out\.weights: block 6 at byte {6 * BLOCK}: the checksum does not match"
+    ):
         link.move(extents((0, 6, 2, 0), (1, 4, 5, 3)), buffer)
     link.close()
     careless = SsdLink(arrays(own), GUESS, verify=False)
@@ -327,7 +335,9 @@ def test_a_target_that_is_not_a_vertex(own: Any, monkeypatch: pytest.MonkeyPatch
 
 
 @pytest.mark.parametrize("failure", [KeyboardInterrupt, MemoryError])
-def test_a_link_that_could_not_be_opened_leaves_no_file_open(graph: Any, monkeypatch: pytest.MonkeyPatch, failure: type[Any]) -> None:
+def test_a_link_that_could_not_be_opened_leaves_no_file_open(
+    graph: Any, monkeypatch: pytest.MonkeyPatch, failure: type[Any]
+) -> None:
     files, made = open_files(), list[aio.Ring]()
 
     def interrupted(depth: int) -> Any:

@@ -33,7 +33,9 @@ def carried(wanted: Extents, room: int, size: int) -> tuple[Any, list[Any]]:
             assert offset + length <= -(-SIZES[section] // BLOCK) * BLOCK
             part = far[section][offset : offset + length]
             staging[place : place + part.size] = part
-        for start, length, place in zip(group.starts.tolist(), group.lengths.tolist(), group.places.tolist(), strict=True):
+        for start, length, place in zip(
+            group.starts.tolist(), group.lengths.tolist(), group.places.tolist(), strict=True
+        ):
             near[place : place + length] = staging[start : start + length]
     return near, found
 
@@ -41,7 +43,8 @@ def carried(wanted: Extents, room: int, size: int) -> tuple[Any, list[Any]]:
 @pytest.mark.parametrize("room", [4 * BLOCK, 7 * BLOCK, 64 * BLOCK])
 def test_every_byte_arrives_once_at_its_place(room: int) -> None:
     wanted = extents(
-        (0, 5, 20, 0), (0, 4000, 300, 20), (0, 3 * BLOCK, 2 * BLOCK, 320), (0, 9 * BLOCK + 1, 3 * BLOCK, 9000), (1, 0, BLOCK, 30000),
+        (0, 5, 20, 0), (0, 4000, 300, 20), (0, 3 * BLOCK, 2 * BLOCK, 320), (0, 9 * BLOCK + 1, 3 * BLOCK, 9000),
+        (1, 0, BLOCK, 30000),
         (2, 100, 35 * BLOCK, 40000), (2, 39 * BLOCK, 1, 39999),
     )  # fmt: skip
     near, found = carried(wanted, room, 40000 + 35 * BLOCK)
@@ -54,7 +57,9 @@ def test_every_byte_arrives_once_at_its_place(room: int) -> None:
 
 
 def test_neighbours_are_read_together_and_a_shared_block_once() -> None:
-    (group,) = groups(extents((0, 0, 10, 0), (0, 100, 10, 10), (0, BLOCK, 10, 20), (0, 5 * BLOCK, 10, 30)), SIZES, 64 * BLOCK)
+    (group,) = groups(
+        extents((0, 0, 10, 0), (0, 100, 10, 10), (0, BLOCK, 10, 20), (0, 5 * BLOCK, 10, 30)), SIZES, 64 * BLOCK
+    )
     assert group.reads.offsets.tolist() == [0, 5 * BLOCK]
     assert group.reads.lengths.tolist() == [2 * BLOCK, BLOCK]
     assert group.starts.tolist() == [0, 100, BLOCK, 2 * BLOCK]

@@ -1,7 +1,7 @@
 """A pytest plugin for NetworkX's tests: which of them called functions of the backend, and how these ended.
 
-NetworkX's conftest runs its tests on a backend (`NETWORKX_TEST_BACKEND`). Calls that the backend refuses are left to NetworkX
-(`NETWORKX_FALLBACK_TO_NX`), so that a test is not given up at the first of them.
+NetworkX's conftest runs its tests on a backend (`NETWORKX_TEST_BACKEND`). Calls that the backend refuses are left to
+NetworkX (`NETWORKX_FALLBACK_TO_NX`), so that a test is not given up at the first of them.
 """
 
 from __future__ import annotations
@@ -49,9 +49,11 @@ class Counting:
 
     def pytest_sessionfinish(self) -> None:
         kept = {
-            "outcomes": self.outcomes, "reasons": self.reasons, "refused": self.refused,
+            "outcomes": self.outcomes,
+            "reasons": self.reasons,
+            "refused": self.refused,
             "called": {name: sorted(tests) for name, tests in self.called.items()},
-        }  # fmt: skip
+        }
         Path(os.environ["ISTHMUS_COUNTS"]).write_text(json.dumps(kept))
 
     def watched(self, function: Callable[..., Any]) -> Callable[..., Any]:

@@ -1,4 +1,5 @@
-"""Run NetworkX's own tests on the backend, count, and list what did not run and why. Not a pytest file: `make networkx` calls it.
+"""Run NetworkX's own tests on the backend, count, and list what did not run and why. Not a pytest file: `make networkx`
+calls it.
 
     python -m tests.networkx.suite [algorithms/tests/test_core.py ...]
 
@@ -24,7 +25,8 @@ PLACE = Path(networkx.__file__).parent
 
 @dataclass
 class Counts:
-    """How NetworkX's tests ended. `called`: the tests that called each function of the backend; `refused`: calls that were refused.
+    """How NetworkX's tests ended. `called`: the tests that called each function of the backend; `refused`: calls that
+    were refused.
 
     `reasons`: why tests, or whole files, were skipped or failed as expected.
     """
@@ -46,7 +48,9 @@ class Counts:
 
     def explained(self) -> list[str]:
         """A line for each file and reason: how many tests did not run, or failed as expected, and why."""
-        groups = Counter((test.split("::")[0], self.outcomes.get(test, "file skipped"), why) for test, why in self.reasons.items())
+        groups = Counter(
+            (test.split("::")[0], self.outcomes.get(test, "file skipped"), why) for test, why in self.reasons.items()
+        )
         return [f"{count:3} {outcome:12} {file}: {why}" for (file, outcome, why), count in sorted(groups.items())]
 
 
@@ -56,14 +60,33 @@ def run(files: list[str], seconds: float = 7200) -> Counts:
     with tempfile.TemporaryDirectory() as folder:
         counts = Path(folder) / "counts.json"
         environment = {
-            **os.environ, "NETWORKX_TEST_BACKEND": "isthmus", "NETWORKX_FALLBACK_TO_NX": "True", "ISTHMUS_COUNTS": str(counts),
+            **os.environ,
+            "NETWORKX_TEST_BACKEND": "isthmus",
+            "NETWORKX_FALLBACK_TO_NX": "True",
+            "ISTHMUS_COUNTS": str(counts),
             "PYTHONPATH": str(ROOT),
-        }  # fmt: skip
-        options = ["-q", "-c", os.devnull, "--rootdir", str(PLACE), "-p", "no:cacheprovider", "-p", "tests.networkx.counting", "--tb=short"]
+        }
+        options = [
+            "-q",
+            "-c",
+            os.devnull,
+            "--rootdir",
+            str(PLACE),
+            "-p",
+            "no:cacheprovider",
+            "-p",
+            "tests.networkx.counting",
+            "--tb=short",
+        ]
         done = subprocess.run(
-            [sys.executable, "-m", "pytest", *options, *where], cwd=folder, env=environment, capture_output=True, text=True,
-            timeout=seconds, check=False,
-        )  # fmt: skip
+            [sys.executable, "-m", "pytest", *options, *where],
+            cwd=folder,
+            env=environment,
+            capture_output=True,
+            text=True,
+            timeout=seconds,
+            check=False,
+        )
         if not counts.exists():
             raise RuntimeError(f"NetworkX's tests did not run:\n{done.stdout}\n{done.stderr}")
         return Counts(**json.loads(counts.read_text()), output=done.stdout)

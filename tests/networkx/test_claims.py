@@ -34,31 +34,39 @@ def cost(u: Any, v: Any, data: Any) -> int:
     return 1
 
 
-@pytest.mark.parametrize(("name", "args", "given", "reason"), [
-    ("pagerank", (PATH,), {"nstart": {0: 1}}, "nstart: the answer does not depend on the start"),
-    ("pagerank", (PATH,), {"alpha": 1}, "alpha: expected a number above 0 and below 1, got 1"),
-    ("pagerank", (PATH,), {"tol": 0}, "tol: expected a number above 0"),
-    ("pagerank", (PATH,), {"weight": cost}, "weight: expected the name of an edge attribute, got a function"),
-    ("pagerank", (PATH,), {"weight": 3}, "weight: expected the name of an edge attribute, got 3"),
-    ("pagerank", (PATH,), {"personalization": {0: -1}}, "personalization: expected a dictionary of finite numbers of at least 0"),
-    ("pagerank", (PATH,), {"dangling": {0: float("nan")}}, "dangling: expected a dictionary of finite numbers"),
-    ("pagerank", (PATH,), {"dangling": [1, 2]}, "dangling: expected a dictionary"),
-    ("katz_centrality", (PATH,), {"beta": {0: 1, 1: 1, 2: 1, 3: 2}}, "beta: expected a number above 0"),
-    ("katz_centrality", (PATH,), {"alpha": 0}, "alpha: expected a number above 0, got 0"),
-    ("katz_centrality", (PATH,), {"nstart": {0: 1}}, "nstart"),
-    ("katz_centrality", (PARALLEL,), {}, "multigraphs are not supported"),
-    ("betweenness_centrality", (PATH,), {"weight": "weight"}, "weighted betweenness"),
-    ("betweenness_centrality", (PATH,), {"k": 0}, "a sample of no nodes"),
-    ("clustering", (ONE_WAY,), {}, "directed graphs are not supported"),
-    ("clustering", (PARALLEL,), {}, "multigraphs are not supported"),
-    ("average_clustering", (PATH,), {"weight": "weight"}, "weighted clustering"),
-    ("transitivity", (ONE_WAY,), {}, "directed graphs are not supported"),
-    ("core_number", (PARALLEL,), {}, "multigraphs are not supported"),
-    ("single_source_dijkstra_path_length", (PATH, 0), {"weight": cost}, "got a function"),
-    ("shortest_path_length", (PATH, 0), {"weight": cost}, "got a function"),
-    ("minimum_spanning_tree", (PATH,), {"algorithm": "prim"}, "only kruskal is supported, got prim"),
-    ("louvain_communities", (PATH,), {}, "louvain_communities is not supported"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("name", "args", "given", "reason"),
+    [
+        ("pagerank", (PATH,), {"nstart": {0: 1}}, "nstart: the answer does not depend on the start"),
+        ("pagerank", (PATH,), {"alpha": 1}, "alpha: expected a number above 0 and below 1, got 1"),
+        ("pagerank", (PATH,), {"tol": 0}, "tol: expected a number above 0"),
+        ("pagerank", (PATH,), {"weight": cost}, "weight: expected the name of an edge attribute, got a function"),
+        ("pagerank", (PATH,), {"weight": 3}, "weight: expected the name of an edge attribute, got 3"),
+        (
+            "pagerank",
+            (PATH,),
+            {"personalization": {0: -1}},
+            "personalization: expected a dictionary of finite numbers of at least 0",
+        ),
+        ("pagerank", (PATH,), {"dangling": {0: float("nan")}}, "dangling: expected a dictionary of finite numbers"),
+        ("pagerank", (PATH,), {"dangling": [1, 2]}, "dangling: expected a dictionary"),
+        ("katz_centrality", (PATH,), {"beta": {0: 1, 1: 1, 2: 1, 3: 2}}, "beta: expected a number above 0"),
+        ("katz_centrality", (PATH,), {"alpha": 0}, "alpha: expected a number above 0, got 0"),
+        ("katz_centrality", (PATH,), {"nstart": {0: 1}}, "nstart"),
+        ("katz_centrality", (PARALLEL,), {}, "multigraphs are not supported"),
+        ("betweenness_centrality", (PATH,), {"weight": "weight"}, "weighted betweenness"),
+        ("betweenness_centrality", (PATH,), {"k": 0}, "a sample of no nodes"),
+        ("clustering", (ONE_WAY,), {}, "directed graphs are not supported"),
+        ("clustering", (PARALLEL,), {}, "multigraphs are not supported"),
+        ("average_clustering", (PATH,), {"weight": "weight"}, "weighted clustering"),
+        ("transitivity", (ONE_WAY,), {}, "directed graphs are not supported"),
+        ("core_number", (PARALLEL,), {}, "multigraphs are not supported"),
+        ("single_source_dijkstra_path_length", (PATH, 0), {"weight": cost}, "got a function"),
+        ("shortest_path_length", (PATH, 0), {"weight": cost}, "got a function"),
+        ("minimum_spanning_tree", (PATH,), {"algorithm": "prim"}, "only kruskal is supported, got prim"),
+        ("louvain_communities", (PATH,), {}, "louvain_communities is not supported"),
+    ],
+)
 def test_refusals_say_why(name: str, args: tuple[Any, ...], given: dict[str, Any], reason: str) -> None:
     said = BACKEND.can_run(name, args, given)
     assert isinstance(said, str)
@@ -72,7 +80,9 @@ def test_other_calls_are_taken() -> None:
 
 
 def test_a_refused_call_is_an_error_if_the_backend_was_asked_for() -> None:
-    with pytest.raises(NotImplementedError, match="'pagerank' is not implemented by 'isthmus' backend for the given arguments"):
+    with pytest.raises(
+        NotImplementedError, match="'pagerank' is not implemented by 'isthmus' backend for the given arguments"
+    ):
         nx.pagerank(PATH, nstart={0: 1}, backend="isthmus")
 
 

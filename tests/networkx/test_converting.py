@@ -1,4 +1,6 @@
-"""NetworkX graphs become graphs of the backend, and are kept by NetworkX: `networkx/converted.py` and `networkx/graph.py` too."""
+"""NetworkX graphs become graphs of the backend, and are kept by NetworkX: `networkx/converted.py` and
+`networkx/graph.py` too.
+"""
 
 from __future__ import annotations
 
@@ -39,8 +41,11 @@ def test_attributes_that_were_asked_for() -> None:
     there = convert_from_nx(example(nx.DiGraph), edge_attrs={"weight": 9})
     assert isinstance(there, Converted)
     assert convert_to_nx(there).adj == {
-        "alone": {}, "b": {("a", 1): {"weight": 3}}, ("a", 1): {7: {"weight": 0.5}}, 7: {7: {"weight": 9}},
-    }  # fmt: skip
+        "alone": {},
+        "b": {("a", 1): {"weight": 3}},
+        ("a", 1): {7: {"weight": 0.5}},
+        7: {7: {"weight": 9}},
+    }
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -96,7 +101,10 @@ def test_converted_graphs_are_kept_until_the_graph_changes(conversions: list[str
 def test_one_kept_graph_serves_several_weights() -> None:
     graph = nx.Graph()
     graph.add_edge("a", "b", weight=3, cost=5)
-    found = [nx.dijkstra_path_length(graph, "a", "b", weight=name, backend="isthmus") for name in ("weight", "cost", "none", None)]
+    found = [
+        nx.dijkstra_path_length(graph, "a", "b", weight=name, backend="isthmus")
+        for name in ("weight", "cost", "none", None)
+    ]
     assert found == [3, 5, 1, 1]
 
 

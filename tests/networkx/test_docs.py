@@ -1,4 +1,6 @@
-"""The table of functions in docs/networkx.md is that of `networkx/info.py`. `python tests/networkx/test_docs.py` writes it."""
+"""The table of functions in docs/networkx.md is that of `networkx/info.py`. `python tests/networkx/test_docs.py` writes
+it.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +18,9 @@ def table() -> str:
 
 def test_the_table_is_that_of_the_backend() -> None:
     text = PAGE.read_text()
-    assert text[text.index(BEGIN) + len(BEGIN) : text.index(END)] == table(), "python tests/networkx/test_docs.py writes it anew"
+    assert text[text.index(BEGIN) + len(BEGIN) : text.index(END)] == table(), (
+        "python tests/networkx/test_docs.py writes it anew"
+    )
 
 
 def write() -> None:

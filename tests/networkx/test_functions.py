@@ -1,5 +1,6 @@
-"""Functions give NetworkX's answers, on graphs with nodes of many kinds: those of `networkx/paths.py`, `networkx/distances.py`,
-`networkx/reach.py`, `networkx/components.py`, `networkx/triangles.py` and `networkx/centrality.py`.
+"""Functions give NetworkX's answers, on graphs with nodes of many kinds: those of `networkx/paths.py`,
+`networkx/distances.py`, `networkx/reach.py`, `networkx/components.py`, `networkx/triangles.py` and
+`networkx/centrality.py`.
 """
 
 from __future__ import annotations
@@ -15,7 +16,13 @@ pytestmark = pytest.mark.filterwarnings("ignore:Note. conversions to backend gra
 
 def named(graph: Any) -> Any:
     """Nodes of several kinds, in an order that is not sorted."""
-    kinds: list[Callable[[int], Any]] = [str, lambda i: (i, "x"), lambda i: i, lambda i: frozenset([i]), lambda i: i + 0.5]
+    kinds: list[Callable[[int], Any]] = [
+        str,
+        lambda i: (i, "x"),
+        lambda i: i,
+        lambda i: frozenset([i]),
+        lambda i: i + 0.5,
+    ]
     order = list(reversed(list(graph)))
     other = type(graph)()
     other.add_nodes_from(kinds[i % 5](i) for i in order)
@@ -49,7 +56,12 @@ def parallel() -> Any:
     return graph
 
 
-GRAPHS = {"undirected": undirected(), "directed": directed(), "multi": parallel(), "multi undirected": nx.MultiGraph(undirected())}
+GRAPHS = {
+    "undirected": undirected(),
+    "directed": directed(),
+    "multi": parallel(),
+    "multi undirected": nx.MultiGraph(undirected()),
+}
 SOME = ["undirected", "directed", "multi", "multi undirected"]
 BOTH = pytest.mark.parametrize("kind", SOME)
 
@@ -110,7 +122,10 @@ def test_between_two(kind: str) -> None:
         if nx.has_path(graph, first, other):
             same(nx.shortest_path_length, graph, first, other)
             same(nx.dijkstra_path_length, graph, first, other)
-            answers = [nx.bellman_ford_path_length(graph, first, other, weight="cost", backend=name) for name in ("isthmus", "networkx")]
+            answers = [
+                nx.bellman_ford_path_length(graph, first, other, weight="cost", backend=name)
+                for name in ("isthmus", "networkx")
+            ]
             assert answers[0] == answers[1]
         else:
             for function in (nx.shortest_path_length, nx.dijkstra_path_length, nx.bellman_ford_path_length):
@@ -118,10 +133,16 @@ def test_between_two(kind: str) -> None:
                     function(graph, first, other, backend="isthmus")
 
 
-@pytest.mark.parametrize("function", [
-    nx.single_source_shortest_path_length, nx.single_target_shortest_path_length, nx.single_source_dijkstra_path_length,
-    nx.single_source_bellman_ford_path_length, nx.shortest_path_length,
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "function",
+    [
+        nx.single_source_shortest_path_length,
+        nx.single_target_shortest_path_length,
+        nx.single_source_dijkstra_path_length,
+        nx.single_source_bellman_ford_path_length,
+        nx.shortest_path_length,
+    ],
+)
 @pytest.mark.parametrize("node", ["missing", (), [1]])
 def test_nodes_that_are_not_there(function: Any, node: Any) -> None:
     with pytest.raises(nx.NodeNotFound, match="is not in G"):
@@ -182,22 +203,32 @@ def test_components_of_directed_graphs(kind: str) -> None:
     same(nx.is_weakly_connected, graph)
     mine, theirs = (list(nx.strongly_connected_components(graph, **given)) for given in ({"backend": "isthmus"}, {}))
     assert set(map(frozenset, mine)) == set(map(frozenset, theirs))
-    assert [min(map(list(graph).index, each)) for each in mine] == sorted(min(map(list(graph).index, each)) for each in theirs)
+    assert [min(map(list(graph).index, each)) for each in mine] == sorted(
+        min(map(list(graph).index, each)) for each in theirs
+    )
     same(nx.number_strongly_connected_components, graph)
     assert same(nx.is_strongly_connected, graph) is False
     assert same(nx.is_strongly_connected, nx.cycle_graph(4, create_using=nx.DiGraph)) is True
 
 
-@pytest.mark.parametrize(("function", "kind"), [
-    (nx.is_connected, nx.Graph), (nx.is_weakly_connected, nx.DiGraph), (nx.is_strongly_connected, nx.DiGraph),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("function", "kind"),
+    [(nx.is_connected, nx.Graph), (nx.is_weakly_connected, nx.DiGraph), (nx.is_strongly_connected, nx.DiGraph)],
+)
 def test_no_graph_is_neither_connected_nor_not(function: Any, kind: Any) -> None:
     with pytest.raises(nx.NetworkXPointlessConcept):
         function(kind(), backend="isthmus")
 
 
 def test_empty_graphs() -> None:
-    for function in (nx.pagerank, nx.katz_centrality, nx.betweenness_centrality, nx.core_number, nx.triangles, nx.clustering):
+    for function in (
+        nx.pagerank,
+        nx.katz_centrality,
+        nx.betweenness_centrality,
+        nx.core_number,
+        nx.triangles,
+        nx.clustering,
+    ):
         assert function(nx.Graph(), backend="isthmus") == {}
     for each in (nx.connected_components, nx.all_pairs_shortest_path_length, nx.minimum_spanning_edges):
         assert list(each(nx.Graph(), backend="isthmus")) == []
@@ -248,7 +279,14 @@ def test_pagerank(kind: str) -> None:
     graph = GRAPHS[kind]
     nodes = list(graph)
     shares, ends = {nodes[0]: 1, nodes[5]: 2.5, "missing": 4}, {nodes[7]: 1}
-    for given in ({}, {"weight": None}, {"weight": "cost"}, {"alpha": 0.5}, {"personalization": shares}, {"dangling": ends}):
+    for given in (
+        {},
+        {"weight": None},
+        {"weight": "cost"},
+        {"alpha": 0.5},
+        {"personalization": shares},
+        {"dangling": ends},
+    ):
         near(nx.pagerank, graph, tol=1e-12, max_iter=300, **given)
     near(nx.pagerank, graph, personalization=shares, dangling=ends, tol=1e-12, max_iter=300)
 
@@ -289,7 +327,14 @@ def test_katz_that_does_not_converge() -> None:
 @BOTH
 def test_betweenness(kind: str) -> None:
     graph = GRAPHS[kind]
-    for given in ({}, {"normalized": False}, {"endpoints": True}, {"k": 7, "seed": 5}, {"k": len(graph)}, {"k": 1, "seed": 1}):
+    for given in (
+        {},
+        {"normalized": False},
+        {"endpoints": True},
+        {"k": 7, "seed": 5},
+        {"k": len(graph)},
+        {"k": 1, "seed": 1},
+    ):
         near(nx.betweenness_centrality, graph, **given)
     for other in (graph, nx.Graph()):
         with pytest.raises(ValueError, match="Sample larger than population"):

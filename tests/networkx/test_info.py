@@ -10,11 +10,25 @@ import networkx as nx
 from isthmus.networkx.claims import CLAIMS
 from isthmus.networkx.info import DEFAULTS, FUNCTIONS, backend_info
 
-HEAVY = ("numpy", "numba", "llvmlite", "scipy", "pyarrow", "matplotlib", "typer", "isthmus.graph", "isthmus.runtime", "isthmus.kernels")
+HEAVY = (
+    "numpy",
+    "numba",
+    "llvmlite",
+    "scipy",
+    "pyarrow",
+    "matplotlib",
+    "typer",
+    "isthmus.graph",
+    "isthmus.runtime",
+    "isthmus.kernels",
+)
 
 
 def test_import_networkx_loads_no_more_than_the_description() -> None:
-    code = "import sys, networkx; print(*[name for name in sys.modules if name.startswith('isthmus')]); print(*sys.modules)"
+    code = (
+        "import sys, networkx; print(*[name for name in sys.modules if name.startswith('isthmus')]); "
+        "print(*sys.modules)"
+    )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=60)
     ours, all_modules = done.stdout.splitlines()
     assert set(ours.split()) == {"isthmus", "isthmus.stream", "isthmus.networkx", "isthmus.networkx.info"}

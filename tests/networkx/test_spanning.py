@@ -29,9 +29,10 @@ def with_ties(kind: Any = nx.Graph, seed: int = 1) -> Any:
 
 @pytest.mark.parametrize("function", EDGES)
 @pytest.mark.parametrize("kind", [nx.Graph, nx.MultiGraph])
-@pytest.mark.parametrize("given", [
-    {}, {"data": False}, {"keys": False}, {"keys": False, "data": False}, {"weight": "label"}, {"weight": None},
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "given",
+    [{}, {"data": False}, {"keys": False}, {"keys": False, "data": False}, {"weight": "label"}, {"weight": None}],
+)
 def test_edges(function: Any, kind: Any, given: dict[str, Any]) -> None:
     graph = with_ties(kind)
     assert list(function(graph, backend="isthmus", **given)) == list(function(graph, **given))
@@ -75,8 +76,10 @@ def test_stored(tmp_path: Any) -> None:
     graph = ist.read(tmp_path / "edges.txt", weight=3, directed=False)
     here = ist.networkx_graph(graph)
     assert list(nx.minimum_spanning_edges(here)) == [
-        ("b", "c", {"weight": 1}), ("a", "c", {"weight": 2}), ("d", "e", {"weight": 5}),
-    ]  # fmt: skip
+        ("b", "c", {"weight": 1}),
+        ("a", "c", {"weight": 2}),
+        ("d", "e", {"weight": 5}),
+    ]
     tree = nx.minimum_spanning_tree(here)
     assert list(tree) == ["a", "b", "c", "d", "e"]
     assert tree.size("weight") == 8

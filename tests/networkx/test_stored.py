@@ -14,14 +14,21 @@ from isthmus.networkx.claims import CLAIMS
 from isthmus.networkx.converting import convert_to_nx
 
 DIRECTED_ONLY = {
-    "weakly_connected_components", "number_weakly_connected_components", "is_weakly_connected", "strongly_connected_components",
-    "number_strongly_connected_components", "is_strongly_connected",
-}  # fmt: skip
+    "weakly_connected_components",
+    "number_weakly_connected_components",
+    "is_weakly_connected",
+    "strongly_connected_components",
+    "number_strongly_connected_components",
+    "is_strongly_connected",
+}
 EXTRA = {
-    "katz_centrality": {"alpha": 0.01, "tol": 1e-12}, "pagerank": {"tol": 1e-12, "max_iter": 500},
-    "descendants_at_distance": {"distance": 2}, "node_connected_component": {"n": 5}, "shortest_path_length": {"source": 5},
+    "katz_centrality": {"alpha": 0.01, "tol": 1e-12},
+    "pagerank": {"tol": 1e-12, "max_iter": 500},
+    "descendants_at_distance": {"distance": 2},
+    "node_connected_component": {"n": 5},
+    "shortest_path_length": {"source": 5},
     "single_target_shortest_path_length": {"target": 5},
-}  # fmt: skip
+}
 SOURCE = {"ancestors", "descendants", "descendants_at_distance"}
 
 
@@ -47,7 +54,9 @@ def read(answer: Any) -> Any:
     return list(answer) if hasattr(answer, "__next__") else answer
 
 
-@pytest.mark.parametrize("name", sorted(set(CLAIMS) - DIRECTED_ONLY - {"maximum_spanning_edges", "maximum_spanning_tree"}))
+@pytest.mark.parametrize(
+    "name", sorted(set(CLAIMS) - DIRECTED_ONLY - {"maximum_spanning_edges", "maximum_spanning_tree"})
+)
 def test_answers_are_those_of_networkx(store: Path, name: str) -> None:
     with ist.open(store) as graph:
         here = ist.networkx_graph(graph, memory="1GB")
@@ -74,7 +83,11 @@ def test_directed(tmp_path: Path) -> None:
         if name == "strongly_connected_components":
             mine, theirs = set(map(frozenset, mine)), set(map(frozenset, theirs))
         assert mine == theirs
-    for refused in (nx.ancestors, nx.single_target_shortest_path_length, lambda graph, node: nx.shortest_path_length(graph, target=node)):
+    for refused in (
+        nx.ancestors,
+        nx.single_target_shortest_path_length,
+        lambda graph, node: nx.shortest_path_length(graph, target=node),
+    ):
         with pytest.raises(NotImplementedError):
             refused(here, 0)
 
@@ -100,11 +113,19 @@ def test_names_and_loops() -> None:
 
 
 @pytest.mark.parametrize("at_once", [1, 2, 3, 1 << 20])
-@pytest.mark.parametrize(("sources", "targets", "expected"), [
-    ([0, 0, 1], [1, 2, 2], False), ([0, 0, 2], [1, 1, 2], True), ([0, 1, 2], [3, 3, 3], False), ([2, 0, 2], [1, 3, 1], True),
-    ([], [], False),
-])  # fmt: skip
-def test_parallel_edges_are_found(sized: Any, at_once: int, sources: list[int], targets: list[int], expected: bool) -> None:
+@pytest.mark.parametrize(
+    ("sources", "targets", "expected"),
+    [
+        ([0, 0, 1], [1, 2, 2], False),
+        ([0, 0, 2], [1, 1, 2], True),
+        ([0, 1, 2], [3, 3, 3], False),
+        ([2, 0, 2], [1, 3, 1], True),
+        ([], [], False),
+    ],
+)
+def test_parallel_edges_are_found(
+    sized: Any, at_once: int, sources: list[int], targets: list[int], expected: bool
+) -> None:
     graph = ist.read((np.array(sources, int), np.array(targets, int)), vertices=4)
     sized(block_edges=at_once)
     here = ist.networkx_graph(graph)

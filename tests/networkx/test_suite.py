@@ -1,4 +1,6 @@
-"""A part of NetworkX's own tests on the backend (`python -m tests.networkx.suite` runs all), and which are known not to pass."""
+"""A part of NetworkX's own tests on the backend (`python -m tests.networkx.suite` runs all), and which are known not to
+pass.
+"""
 
 from __future__ import annotations
 

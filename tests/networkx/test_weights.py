@@ -13,31 +13,41 @@ from isthmus.networkx.backend import FEW_EDGES
 from isthmus.networkx.weights import all_ones, as_weights
 
 
-@pytest.mark.parametrize(("values", "dtype"), [
-    ([1, 2], np.int64), ([True, 3], np.int64), ([np.int32(7), 2], np.int64),
-    ([], np.float64), ([0.5, 2], np.float64), ([np.float32(2)], np.float64),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("values", "dtype"),
+    [
+        ([1, 2], np.int64),
+        ([True, 3], np.int64),
+        ([np.int32(7), 2], np.int64),
+        ([], np.float64),
+        ([0.5, 2], np.float64),
+        ([np.float32(2)], np.float64),
+    ],
+)
 def test_numbers(values: list[Any], dtype: Any) -> None:
     weights = as_weights("weight", values)
     assert weights.dtype == dtype
     assert weights.tolist() == values
 
 
-@pytest.mark.parametrize(("values", "reason"), [
-    (["3"], "expected numbers as edge attribute 'cost', got '3'"),
-    ([1, None], "got None"),
-    ([[1], [2, 3]], r"got \[1\]"),
-    ([[1], [2]], r"got \[1\]"),
-    ([Fraction(1, 2)], r"got Fraction\(1, 2\)"),
-    ([2**70], "expected numbers"),
-    ([1, -1], "negative, not finite or beyond"),
-    ([0.5, -0.5], "negative"),
-    ([float("inf")], "not finite"),
-    ([float("nan")], "not finite"),
-    ([2**53], "beyond"),
-    ([2**60, 0.5], "beyond"),
-    ([2**52] * 1024, "beyond"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("values", "reason"),
+    [
+        (["3"], "expected numbers as edge attribute 'cost', got '3'"),
+        ([1, None], "got None"),
+        ([[1], [2, 3]], r"got \[1\]"),
+        ([[1], [2]], r"got \[1\]"),
+        ([Fraction(1, 2)], r"got Fraction\(1, 2\)"),
+        ([2**70], "expected numbers"),
+        ([1, -1], "negative, not finite or beyond"),
+        ([0.5, -0.5], "negative"),
+        ([float("inf")], "not finite"),
+        ([float("nan")], "not finite"),
+        ([2**53], "beyond"),
+        ([2**60, 0.5], "beyond"),
+        ([2**52] * 1024, "beyond"),
+    ],
+)
 def test_others_are_refused(values: list[Any], reason: str) -> None:
     with pytest.raises(NotImplementedError, match=reason):
         as_weights("cost", values)

@@ -71,5 +71,7 @@ def test_an_engine_of_another_package_is_combined_as_any_but_filter():
 
 
 def test_an_unknown_way():
-    with pytest.raises(OptionError, match=r"combine: expected one of buffers, neighbours, whole apart, apart, got 'pairs'"):
+    with pytest.raises(
+        OptionError, match=r"combine: expected one of buffers, neighbours, whole apart, apart, got 'pairs'"
+    ):
         combined("pairs", np.zeros(2, np.int64))

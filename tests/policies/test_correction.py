@@ -49,18 +49,23 @@ def test_never_further_than_the_limit(seen, kept):
     assert corrected(DISK, now, bulk(2e9)).bandwidth != kept, "and back again"
 
 
-@pytest.mark.parametrize("seen", [
-    bulk(1e9, seconds=LEAST_SECONDS / 2),  # too short
-    bulk(1e9, waited=0.4),  # the processor was busy: the link could have been faster
-    Observation(0, 0, 1.0, 1.0),  # nothing moved
-    Observation(0, 0, 0.0, 0.0),
-    Observation(int(1e9), 50_000, 1.0, 1.0),  # half and half by the rates: whose fault is it?
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "seen",
+    [
+        bulk(1e9, seconds=LEAST_SECONDS / 2),  # too short
+        bulk(1e9, waited=0.4),  # the processor was busy: the link could have been faster
+        Observation(0, 0, 1.0, 1.0),  # nothing moved
+        Observation(0, 0, 0.0, 0.0),
+        Observation(int(1e9), 50_000, 1.0, 1.0),  # half and half by the rates: whose fault is it?
+    ],
+)
 def test_what_says_nothing(seen):
     assert corrected(DISK, DISK, seen) is DISK
 
 
-@pytest.mark.parametrize("seen", [bulk(1e9, seconds=LEAST_SECONDS), bulk(1e9, waited=LINK_BOUND), Observation(9 * 10**8, 5_000, 1.0, 1.0)])
+@pytest.mark.parametrize(
+    "seen", [bulk(1e9, seconds=LEAST_SECONDS), bulk(1e9, waited=LINK_BOUND), Observation(9 * 10**8, 5_000, 1.0, 1.0)]
+)
 def test_the_least_that_says_something(seen):
     """Just long enough, just enough I/O wait, and by the rates 0.45 s of 0.5 s in bulk: just enough for one engine."""
     assert corrected(DISK, DISK, seen).bandwidth < DISK.bandwidth
@@ -71,7 +76,9 @@ def test_almost_one_engine_is_one():
     assert corrected(DISK, DISK, Observation(int(1e8), 95_000, 2.0, 2.0)).request_rate < DISK.request_rate
 
 
-@given(st.lists(st.tuples(st.integers(0, 10**13), st.integers(0, 10**9), st.floats(0, 1e4), st.floats(0, 1)), max_size=20))
+@given(
+    st.lists(st.tuples(st.integers(0, 10**13), st.integers(0, 10**9), st.floats(0, 1e4), st.floats(0, 1)), max_size=20)
+)
 def test_rates_stay_within_the_limit_whatever_is_seen(seen):
     now = DISK
     for bulk_bytes, count, seconds, share in seen:

@@ -83,7 +83,9 @@ def test_the_packing_rate_is_the_papers_second_term():
 
 
 def test_compaction_must_be_below_its_shares_of_the_others():
-    """4 round trips packed, 5 whole: 0.8 of them is not below it. Alone they take many, or 10 of which 0.4 is not below it."""
+    """4 round trips packed, 5 whole: 0.8 of them is not below it. Alone they take many, or 10 of which 0.4 is not below
+    it.
+    """
     assert choose(100, 32_000, 12_800, 5 * 8192) == [FILTER]
     assert choose(100, 32_000, 12_800, 5 * 8192, alpha=0.81) == [COMPACTION]
     assert choose(100, 32_000, 10 * 256, 50 * 8192, gamma=1) == [ZERO_COPY]
@@ -127,13 +129,18 @@ def test_partitions_above_32_bits():
 
 @given(hnp.arrays(np.int64, 40, elements=st.integers(0, 1 << 34)), st.sampled_from([1, 4, 8]), st.booleans())
 def test_exactly_the_active_partitions_get_an_engine(edges, entry_bytes, round_up):
-    found = HyTGraph(round_up=round_up).choose(activity(np.minimum(edges, 9), edges, edges // 7 + 1, edges + 5), PCIE, entry_bytes)
+    found = HyTGraph(round_up=round_up).choose(
+        activity(np.minimum(edges, 9), edges, edges // 7 + 1, edges + 5), PCIE, entry_bytes
+    )
     assert ((found != NOTHING) == (edges > 0)).all()
 
 
 def test_a_partition_of_one_edge():
     """All of it is active, so its request is a whole round trip."""
-    assert HyTGraph(in_a_round_trip=1).costs(activity([1, 0], [1, 0], [1, 0], [1, 0]), PCIE, 4).zero_copy.tolist() == [1, 0]
+    assert HyTGraph(in_a_round_trip=1).costs(activity([1, 0], [1, 0], [1, 0], [1, 0]), PCIE, 4).zero_copy.tolist() == [
+        1,
+        0,
+    ]
 
 
 def test_no_partition():
@@ -143,7 +150,10 @@ def test_no_partition():
 
 def test_gaps_move_with_a_whole_partition_and_are_no_edges():
     """Formula (1) counts slots; the share of active edges in (3), edges."""
-    plain, spread = (Activity(*(np.array([n]) for n in (10, 1000, 2000, 1000)), whole_slots=slots) for slots in (None, np.array([4000])))
+    plain, spread = (
+        Activity(*(np.array([n]) for n in (10, 1000, 2000, 1000)), whole_slots=slots)
+        for slots in (None, np.array([4000]))
+    )
     full = PCIE.block * 256
     without, with_gaps = (HyTGraph(round_up=False).costs(seen, PCIE, 4) for seen in (plain, spread))
     assert without.filter == pytest.approx([1000 * 4 / full])

@@ -22,9 +22,15 @@ def activity(edges, blocks, partition_edges):
     return Activity(np.minimum(edges, 1), edges, blocks, partition_edges)
 
 
-@pytest.mark.parametrize(("name", "choice"), [("filter", FILTER), ("emogi", ZERO_COPY), ("subway", COMPACTION), ("unified", UNIFIED)])
+@pytest.mark.parametrize(
+    ("name", "choice"), [("filter", FILTER), ("emogi", ZERO_COPY), ("subway", COMPACTION), ("unified", UNIFIED)]
+)
 def test_one_engine_for_all_that_is_active(name, choice):
-    assert recipe(name).policy.choose(activity([5, 0, 1], [2, 0, 1], [9, 9, 9]), DISK, 4).tolist() == [choice, NOTHING, choice]
+    assert recipe(name).policy.choose(activity([5, 0, 1], [2, 0, 1], [9, 9, 9]), DISK, 4).tolist() == [
+        choice,
+        NOTHING,
+        choice,
+    ]
 
 
 def test_the_cheaper_of_the_two():
@@ -38,7 +44,9 @@ def test_gaps_make_a_partition_dearer():
     whole = 100 * 1024
     seen = activity([9], [15], [whole])
     assert recipe("auto").policy.choose(seen, DISK, 4).tolist() == [FILTER]
-    assert recipe("auto").policy.choose(replace(seen, whole_slots=np.array([2 * whole])), DISK, 4).tolist() == [ZERO_COPY]
+    assert recipe("auto").policy.choose(replace(seen, whole_slots=np.array([2 * whole])), DISK, 4).tolist() == [
+        ZERO_COPY
+    ]
 
 
 def test_weights_make_a_partition_dearer():
@@ -48,7 +56,9 @@ def test_weights_make_a_partition_dearer():
 
 
 def test_packed_lists_where_a_device_can_have_them():
-    """A list of one edge is 12 bytes packed and a request alone; nearly whole partitions are not packed; nor is anything by slow hosts."""
+    """A list of one edge is 12 bytes packed and a request alone; nearly whole partitions are not packed; nor is
+    anything by slow hosts.
+    """
     card = Profile("a card", 128e8, 1e8, 128, 256, True, (), 256e8)
     some = activity([1, 50, 100, 0], [1, 4, 4, 0], [100] * 4)
     on_card = recipe("auto", (), 1).policy
@@ -59,7 +69,9 @@ def test_packed_lists_where_a_device_can_have_them():
 
 def test_on_a_modelled_device_parts_can_be_switched_off_too():
     assert recipe("auto", (), 1).further_runs and recipe("auto", (), 1).cache == "vertices"
-    assert recipe("auto", ("cache", "recompute"), 1).cache == "none" and not recipe("auto", ("recompute",), 1).further_runs
+    assert (
+        recipe("auto", ("cache", "recompute"), 1).cache == "none" and not recipe("auto", ("recompute",), 1).further_runs
+    )
     assert not recipe("auto", (), 1, levels=True).further_runs  # it switches to bottom-up search instead
     assert recipe("auto", (), 2).cache == "partitions"  # vertices are kept of one side only
     assert not recipe("auto", (), 1).settle and recipe("auto").settle
@@ -84,7 +96,9 @@ def test_a_policy_names_the_engines_that_it_chooses():
 
 
 def test_an_unknown_recipe():
-    with pytest.raises(OptionError, match=r"expected one of filter, subway, emogi, unified, grus, scaph, hytgraph, auto, got 'fastest'"):
+    with pytest.raises(
+        OptionError, match=r"expected one of filter, subway, emogi, unified, grus, scaph, hytgraph, auto, got 'fastest'"
+    ):
         recipe("fastest")
 
 
@@ -93,7 +107,11 @@ def test_parts_of_a_recipe_are_switched_off_alone():
         for name, changes in SWITCHES.items():
             other = recipe(whole.name, (name,))
             assert {key for key in vars(whole) if getattr(whole, key) != getattr(other, key)} <= set(changes)
-    for name, parts in {"hytgraph": ("cache", "recompute", "combine", "order"), "scaph": ("cache", "queue"), "grus": ("prefetch",)}.items():
+    for name, parts in {
+        "hytgraph": ("cache", "recompute", "combine", "order"),
+        "scaph": ("cache", "queue"),
+        "grus": ("prefetch",),
+    }.items():
         for part in parts:
             assert recipe(name, (part,)) != recipe(name)
     assert not recipe("auto", ("cache", "settle")).keeps
@@ -125,7 +143,8 @@ def one(vertices, edges, blocks, slots):
         (one(100, 775, 200, 1000), (1e9, 1e6, 0.9e9), COMPACTION),  # a little slower than whole, but fewer bytes
         (one(100, 775, 200, 960), (1e9, 1e6, 0.9e9), FILTER),  # as much slower, and more bytes
         (one(100, 775, 200, 975), (1e9, 1e6, 0.9e9), FILTER),  # as many bytes
-        (one(50, 100, 20, 1000), (1e9, 20 / 0.9e-6, 0.8e9), COMPACTION),  # a little slower than blocks apart, but fewer bytes
+        # a little slower than blocks apart, but fewer bytes.
+        (one(50, 100, 20, 1000), (1e9, 20 / 0.9e-6, 0.8e9), COMPACTION),
         (one(50, 100, 20, 1000), (1e9, 20 / 0.7e-6, 0.8e9), ZERO_COPY),  # too much slower than blocks apart
     ],
 )
@@ -139,7 +158,9 @@ def test_packing_alone_pays_for_itself_only_by_time():
     """Where nothing is packed while other lists cross the link, fewer bytes are no reason to wait for them."""
     some = one(100, 775, 200, 1000)
     for kind, choice in ((Profile, COMPACTION), (SingleCopy, FILTER)):
-        assert Cheapest(packs=True).choose(some, kind("a card", 1e9, 1e6, 128, 256, True, (), 0.9e9), 4).tolist() == [choice]
+        assert Cheapest(packs=True).choose(some, kind("a card", 1e9, 1e6, 128, 256, True, (), 0.9e9), 4).tolist() == [
+            choice
+        ]
 
 
 def test_beside_packing_single_blocks_must_be_clearly_faster():

@@ -55,11 +55,20 @@ def test_variants(name, choice, high):
 
 
 def test_only_hbase_runs_in_place():
-    assert {name: one.runs for name, one in VARIANTS.items()} == {"scaph": 1, "hvsp": 1, "lvsp": 1, "hbase": 2, "lbase": 1}
+    assert {name: one.runs for name, one in VARIANTS.items()} == {
+        "scaph": 1,
+        "hvsp": 1,
+        "lvsp": 1,
+        "hbase": 2,
+        "lbase": 1,
+    }
     assert [name for name, one in VARIANTS.items() if not one.queue] == ["hbase"]
 
 
-@given(hnp.arrays(np.int64, 30, elements=st.integers(0, 1 << 40)), hnp.arrays(np.int64, 30, elements=st.integers(0, 1 << 40)))
+@given(
+    hnp.arrays(np.int64, 30, elements=st.integers(0, 1 << 40)),
+    hnp.arrays(np.int64, 30, elements=st.integers(0, 1 << 40)),
+)
 def test_high_value_needs_a_share_above_beta_and_active_ones_get_an_engine(edges, before):
     seen = activity(edges, 1 << 40)
     high = Scaph().high(seen, before)

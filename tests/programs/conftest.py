@@ -25,6 +25,8 @@ def wrapped(monkeypatch, sized):
     sized(piece=1 << 12, alone=0)
 
     def wrap(around):
-        monkeypatch.setattr(worker.Worker, "pieces", lambda self, *details: [around(piece) for piece in plain(self, *details)])
+        monkeypatch.setattr(
+            worker.Worker, "pieces", lambda self, *details: [around(piece) for piece in plain(self, *details)]
+        )
 
     return wrap

@@ -5,7 +5,8 @@ from __future__ import annotations
 import threading
 import time
 
-MOVING = {"policy": "filter", "memory": "50%", "far": "ram", "threads": 2}  # so that the team of the runtime works on pieces
+# so that the team of the runtime works on pieces.
+MOVING = {"policy": "filter", "memory": "50%", "far": "ram", "threads": 2}
 
 
 def overlapping(run, check, seconds=60.0):

@@ -61,7 +61,9 @@ def test_few_edges_are_not_parted(team):
 
 def test_fewer_edges_are_followed_for_the_same_answer(tmp_path):
     graph = ist.generate("rmat", tmp_path / "g.isthmus", scale=14, seed=1, weights="1:255")
-    with_it, without = (ist.sssp(graph, 0, memory="10%", threads=1, without=("recompute", *off)) for off in ((), ("best_first",)))
+    with_it, without = (
+        ist.sssp(graph, 0, memory="10%", threads=1, without=("recompute", *off)) for off in ((), ("best_first",))
+    )
     assert np.array_equal(with_it.values, without.values)
     assert with_it.trace.total("active_edges") < 0.9 * without.trace.total("active_edges")
 

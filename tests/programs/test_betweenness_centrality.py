@@ -37,7 +37,12 @@ def test_networkx_says_the_same(graph, how, order, normalized, endpoints, data):
     edges, n, directed = graph
     other, kept = simple(edges, n, directed)
     made = build(kept, n, directed, order=order)
-    options = {"k": data.draw(st.one_of(st.none(), st.integers(1, n))), "normalized": normalized, "endpoints": endpoints, "seed": 5}
+    options = {
+        "k": data.draw(st.one_of(st.none(), st.integers(1, n))),
+        "normalized": normalized,
+        "endpoints": endpoints,
+        "seed": 5,
+    }
     expected = nx.betweenness_centrality(other, **options)
     assert_same(ist.betweenness_centrality(made, **options, **how), [expected[v] for v in range(n)])
 
@@ -59,7 +64,10 @@ def scaled(sums, n, directed, sources, endpoints):
     if others < 2:
         return sums
     told = [len(sources) - (not endpoints and v in sources) for v in range(n)]
-    return [np.nan if not tellers else total / tellers * others / (1 if directed else 2) for total, tellers in zip(sums, told, strict=True)]
+    return [
+        np.nan if not tellers else total / tellers * others / (1 if directed else 2)
+        for total, tellers in zip(sums, told, strict=True)
+    ]
 
 
 @pytest.mark.parametrize("directed", [True, False])
@@ -81,7 +89,10 @@ def test_any_batch(sized, batch):
     expected = nx.betweenness_centrality(other)
     graph = build([(u, v, None) for u, v in other.edges], 100, False)
     for memory in ("1%", None):
-        assert_same(ist.betweenness_centrality(graph, memory=memory, far="ram", policy="filter"), [expected[v] for v in range(100)])
+        assert_same(
+            ist.betweenness_centrality(graph, memory=memory, far="ram", policy="filter"),
+            [expected[v] for v in range(100)],
+        )
 
 
 def test_a_long_path_and_many_components():
@@ -126,7 +137,9 @@ def test_more_paths_than_integers_count():
     assert result.filled()[3] == pytest.approx(ends[3] * 900)
     assert result.filled()[[1, 2]] == pytest.approx(ends[3] / 2 * 900 + 450)
     with pytest.raises(OptionError, match="more than 1e308 shortest paths lead to a vertex"):
-        ist.betweenness_centrality(build([edge for d in range(1100) for edge in diamond(3 * d)], 3301, True), sources=[0])
+        ist.betweenness_centrality(
+            build([edge for d in range(1100) for edge in diamond(3 * d)], 3301, True), sources=[0]
+        )
 
 
 def diamond(u):

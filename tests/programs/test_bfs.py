@@ -1,4 +1,6 @@
-"""Breadth-first search: oracles, NetworkX, Graph500's checks; over near edges levels that members walk together, alone, or one by one."""
+"""Breadth-first search: oracles, NetworkX, Graph500's checks; over near edges levels that members walk together, alone,
+or one by one.
+"""
 
 from __future__ import annotations
 
@@ -68,7 +70,9 @@ def test_levels_of_a_skewed_graph(tmp_path, threads, directed):
         expected = ist.bfs(graph, 0, memory="5%", policy="filter").filled()
         for limit in (None, 2):
             found = ist.bfs(graph, 0, depth_limit=limit, threads=threads).filled()
-            assert np.array_equal(found, expected if limit is None else np.where(expected <= limit, expected, np.iinfo(np.int64).max))
+            assert np.array_equal(
+                found, expected if limit is None else np.where(expected <= limit, expected, np.iinfo(np.int64).max)
+            )
 
 
 def test_a_level_of_more_vertices_than_edges():
@@ -100,4 +104,6 @@ def test_a_small_graph_is_searched_without_kernels(directed, limit, sized):
     found = ist.bfs(graph, 5, depth_limit=limit)
     assert found.raw("distance").tolist() == expected.raw("distance").tolist()
     assert found.summary()["result"] == expected.summary()["result"]
-    assert [(i.active_vertices, i.active_edges) for i in found.trace] == [(i.active_vertices, i.active_edges) for i in expected.trace]
+    assert [(i.active_vertices, i.active_edges) for i in found.trace] == [
+        (i.active_vertices, i.active_edges) for i in expected.trace
+    ]

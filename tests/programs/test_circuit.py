@@ -51,7 +51,9 @@ def solved(dense, fixed, currents=None):
     voltages[held] = list(fixed.values())
     for v, amperes in (currents or {}).items():
         outside[v] = amperes
-    voltages[free] = np.linalg.solve(dense[np.ix_(free, free)], outside[free] - dense[np.ix_(free, held)] @ voltages[held])
+    voltages[free] = np.linalg.solve(
+        dense[np.ix_(free, free)], outside[free] - dense[np.ix_(free, held)] @ voltages[held]
+    )
     known = sorted(connected)
     outside[held] = dense[np.ix_(held, known)] @ voltages[known]
     return voltages, outside
@@ -70,12 +72,16 @@ def solved_sparsely(edges, n, fixed):
     voltages[list(fixed)] = list(fixed.values())
     free = np.setdiff1d(np.flatnonzero(np.isin(component, component[list(fixed)])), list(fixed))
     held = np.array(list(fixed))
-    voltages[free] = spsolve(matrix[free][:, free].tocsc(), -(matrix[free][:, held] @ voltages[held])) if free.size else []
+    voltages[free] = (
+        spsolve(matrix[free][:, free].tocsc(), -(matrix[free][:, held] @ voltages[held])) if free.size else []
+    )
     return voltages
 
 
 def assert_within(result, expected, tol):
-    """Every voltage within the reported bound, and that within `tol` of the spread; the currents too; NaN where there is none."""
+    """Every voltage within the reported bound, and that within `tol` of the spread; the currents too; NaN where there
+    is none.
+    """
     voltages, outside = expected
     facts = result.summary()["result"]
     spread = float(np.nanmax(voltages) - np.nanmin(voltages))
@@ -84,8 +90,11 @@ def assert_within(result, expected, tol):
     assert np.array_equal(np.isnan(result.filled()), np.isnan(voltages))
     assert facts["floating"] == int(np.isnan(voltages).sum())
     largest = np.nanmax(np.abs(voltages))
-    assert np.nanmax(np.abs(result.filled() - voltages)) <= facts["error_bound"] + ROUNDING * spread + 1e-11 * largest  # the oracle rounds
-    assert np.abs(result["current"] - outside).sum() <= facts["current_bound"] + ROUNDING * (np.abs(outside).sum() + largest)
+    # The oracle rounds.
+    assert np.nanmax(np.abs(result.filled() - voltages)) <= facts["error_bound"] + ROUNDING * spread + 1e-11 * largest
+    assert np.abs(result["current"] - outside).sum() <= facts["current_bound"] + ROUNDING * (
+        np.abs(outside).sum() + largest
+    )
 
 
 @st.composite
@@ -169,7 +178,9 @@ def test_floating_vertices_have_no_voltage():
     result = ist.circuit(graph, {0: 2.0})
     assert result.to_arrow()["voltage"].to_pylist() == [2.0, 2.0, None, None, None, None]
     assert "4 vertices have no path to a held vertex: their voltages are undefined" in result.trace.notes
-    with pytest.raises(OptionError, match="currents: vertex 3 has no path to a held vertex, so its current has nowhere to go"):
+    with pytest.raises(
+        OptionError, match="currents: vertex 3 has no path to a held vertex, so its current has nowhere to go"
+    ):
         ist.circuit(graph, {0: 2.0}, {3: 1.0})
 
 
@@ -201,7 +212,9 @@ def test_stopping_short_of_the_bound():
 def test_rounding_ends_it():
     result = ist.circuit(ist.generate("grid", rows=20, columns=20, weights="0.1:9.0"), {0: 0.0, 399: 1.0}, tol=1e-18)
     assert not result.summary()["result"]["converged"]
-    assert any(note.startswith("rounding allows no smaller bound; voltages may be off by") for note in result.trace.notes)
+    assert any(
+        note.startswith("rounding allows no smaller bound; voltages may be off by") for note in result.trace.notes
+    )
     assert result.summary()["result"]["error_bound"] < 1e-10
 
 
@@ -246,7 +259,12 @@ def test_conductances_too_far_apart_are_an_error_not_an_answer(seed, resistances
     """Voltages were NaN, or far outside those that are held."""
     draw = np.random.default_rng(seed)
     n = int(draw.integers(3, 40))
-    edges = [(u, v, w) for u, v, w in zip(*draw.integers(0, n, (2, 2 * n)).tolist(), 10.0 ** draw.uniform(-300, 300, 2 * n), strict=True)]
+    edges = [
+        (u, v, w)
+        for u, v, w in zip(
+            *draw.integers(0, n, (2, 2 * n)).tolist(), 10.0 ** draw.uniform(-300, 300, 2 * n), strict=True
+        )
+    ]
     graph = build(edges, n, False)
     try:
         result = ist.circuit(graph, {0: 1.0, n - 1: 0.0}, resistances=resistances)
@@ -267,8 +285,18 @@ def test_what_the_least_conductances_lead_to_is_not_cut_off():
 
 def test_an_edge_that_conducts_in_one_direction_only():
     """A store can claim it; there is no such resistor."""
-    sections = {"out.offsets": Section("int64", 3), "out.targets": Section("uint32", 2), "out.weights": Section("float64", 2)}
-    arrays = {"out.offsets": np.array([0, 1, 2]), "out.targets": np.array([1, 0], np.uint32), "out.weights": np.array([1.0, 0.0])}
+    sections = {
+        "out.offsets": Section("int64", 3),
+        "out.targets": Section("uint32", 2),
+        "out.weights": Section("float64", 2),
+    }
+    arrays = {
+        "out.offsets": np.array([0, 1, 2]),
+        "out.targets": np.array([1, 0], np.uint32),
+        "out.weights": np.array([1.0, 0.0]),
+    }
     graph = Graph(MemoryStore(Manifest(2, 1, 2, False, True, "dense", sections=sections), arrays))
-    with pytest.raises(StoreError, match="a vertex has a path to a held one, and no edge that conducts; run isthmus verify"):
+    with pytest.raises(
+        StoreError, match="a vertex has a path to a held one, and no edge that conducts; run isthmus verify"
+    ):
         ist.circuit(graph, fixed={0: 1.0})

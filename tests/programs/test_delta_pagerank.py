@@ -49,16 +49,26 @@ def test_personal_weighted_and_with_another_place_for_dangling_mass(weight: bool
     source = drawn(3, sinks=20)
     shares, ends = {21: 2.0, 37: 1.0}, {25: 1.0}
     expected = networkx.pagerank(
-        source, 0.7, personalization=shares, dangling=ends, tol=1e-15, max_iter=2000, weight="weight" if weight else None
+        source,
+        0.7,
+        personalization=shares,
+        dangling=ends,
+        tol=1e-15,
+        max_iter=2000,
+        weight="weight" if weight else None,
     )
     graph = stored(source)
-    result = ist.pagerank(graph, 0.7, shares, tol=1e-6, weight=weight, dangling=ends, device=DEVICE, memory="10%", policy="emogi")
+    result = ist.pagerank(
+        graph, 0.7, shares, tol=1e-6, weight=weight, dangling=ends, device=DEVICE, memory="10%", policy="emogi"
+    )
     assert error(result, expected) <= result.summary()["result"]["error_bound"] <= 1e-6
 
 
 @pytest.mark.parametrize("far", [{"device": DEVICE}, {"far": "ram"}])
 def test_the_threshold_is_lowered_until_some_vertex_is_above_it(far: dict[str, str]) -> None:
-    """Four dangling vertices hold little, so the sum is below the bound's first guess; two residuals are just below the second."""
+    """Four dangling vertices hold little, so the sum is below the bound's first guess; two residuals are just below the
+    second.
+    """
     graph = ist.read((np.array([0, 0, 0, 0]), np.array([0, 0, 0, 1])), vertices=6, directed=True)
     result = ist.pagerank(graph, tol=1e-2, memory="1%", policy="filter", **far)
     assert result.summary()["result"]["converged"] and result.summary()["result"]["error_bound"] <= 1e-2
@@ -66,7 +76,10 @@ def test_the_threshold_is_lowered_until_some_vertex_is_above_it(far: dict[str, s
 
 def test_the_active_set_shrinks(tmp_path: Any) -> None:
     graph = ist.generate("rmat", tmp_path / "g.isthmus", scale=12, seed=1)
-    counts = [iteration.active_vertices for iteration in ist.run(DeltaPageRank(tol=1e-4), graph, memory="20%", policy="filter").trace]
+    counts = [
+        iteration.active_vertices
+        for iteration in ist.run(DeltaPageRank(tol=1e-4), graph, memory="20%", policy="filter").trace
+    ]
     assert counts[-1] < counts[0] / 4
 
 
@@ -87,7 +100,9 @@ def test_it_stops_short_of_the_bound_and_says_so() -> None:
     assert result.summary()["iterations"] == 3
     assert not result.summary()["result"]["converged"]
     assert any("stopped after 3 iterations" in note for note in result.trace.notes)
-    assert error(result, networkx.pagerank(drawn(4), weight=None, tol=1e-15)) <= result.summary()["result"]["error_bound"]
+    assert (
+        error(result, networkx.pagerank(drawn(4), weight=None, tol=1e-15)) <= result.summary()["result"]["error_bound"]
+    )
 
 
 def test_without_edges() -> None:

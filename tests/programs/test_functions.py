@@ -106,7 +106,9 @@ def test_unrolled_loops_are_written_out():
             add(state[0], v + s, x[s])
         return tuple(x[s] + u for s in unrolled(width + 0)) if w else tuple(x[s] for s in unrolled(width))
 
-    with pytest.raises(ProgramError, match=quoting("return tuple(x[s] + u for s", r"expected `for name in unrolled\(count\)`")):
+    with pytest.raises(
+        ProgramError, match=quoting("return tuple(x[s] + u for s", r"expected `for name in unrolled\(count\)`")
+    ):
         text_of(edge)
 
     def other(x, u, v, w, state, params):
@@ -114,7 +116,9 @@ def test_unrolled_loops_are_written_out():
             add(state[0], v + s, x[s])
         return tuple(x[s] + u for s in unrolled(width))
 
-    written = "atomic_add(state[0], v + 0, x[0])\n    atomic_add(state[0], v + 1, x[1])\n    return (x[0] + u, x[1] + u)\n"
+    written = (
+        "atomic_add(state[0], v + 0, x[0])\n    atomic_add(state[0], v + 1, x[1])\n    return (x[0] + u, x[1] + u)\n"
+    )
     assert text_of(other).endswith(written)
 
 
@@ -134,13 +138,17 @@ def test_names_that_kernels_do_not_have():
     def listed(x, u, v, w, state, params):
         return NAMES
 
-    with pytest.raises(ProgramError, match=quoting("return NAMES", "listed uses 'NAMES', which is list .*expected a number")):
+    with pytest.raises(
+        ProgramError, match=quoting("return NAMES", "listed uses 'NAMES', which is list .*expected a number")
+    ):
         text_of(listed)
 
     def unknown(x, u, v, w, state, params):
         return missing_everywhere  # noqa: F821
 
-    with pytest.raises(ProgramError, match=quoting("return missing_everywhere", "uses the name 'missing_everywhere', which is not")):
+    with pytest.raises(
+        ProgramError, match=quoting("return missing_everywhere", "uses the name 'missing_everywhere', which is not")
+    ):
         text_of(unknown)
 
     def huge(x, u, v, w, state, params):
@@ -153,7 +161,9 @@ def test_names_that_kernels_do_not_have():
         atomic_add = w
         return add(state[0], v, atomic_add)
 
-    with pytest.raises(ProgramError, match=quoting("return add(state[0], v, atomic_add)", "has a variable 'atomic_add'")):
+    with pytest.raises(
+        ProgramError, match=quoting("return add(state[0], v, atomic_add)", "has a variable 'atomic_add'")
+    ):
         text_of(hiding)
 
 
@@ -161,11 +171,18 @@ def test_functions_of_another_shape():
     def short(x, u, v):
         return False
 
-    with pytest.raises(ProgramError, match=quoting("def short(x, u, v)", r"has 3 arguments; expected edge\(x, u, v, w, state, params\)")):
+    with pytest.raises(
+        ProgramError,
+        match=quoting("def short(x, u, v)", r"has 3 arguments; expected edge\(x, u, v, w, state, params\)"),
+    ):
         text_of(short)
-    with pytest.raises(ProgramError, match="functions: expected source and edge, or nothing, sent and received; edge missing"):
+    with pytest.raises(
+        ProgramError, match="functions: expected source and edge, or nothing, sent and received; edge missing"
+    ):
         Functions(nothing_sent).text()
-    with pytest.raises(ProgramError, match="functions: expected a plain function as edge, got builtin_function_or_method"):
+    with pytest.raises(
+        ProgramError, match="functions: expected a plain function as edge, got builtin_function_or_method"
+    ):
         text_of(abs)
     with pytest.raises(ProgramError, match=r"test_functions\.py:\d+: expected a `def`"):
         text_of(lambda x, u, v, w, state, params: False)

@@ -41,7 +41,15 @@ def assert_within(result, exact, tol):
 
 
 @SETTINGS
-@given(graphs(), hows, orders, st.floats(0.05, 0.95), st.sampled_from([0.5, 1, 3]), st.sampled_from([1e-2, 1e-9]), st.booleans())
+@given(
+    graphs(),
+    hows,
+    orders,
+    st.floats(0.05, 0.95),
+    st.sampled_from([0.5, 1, 3]),
+    st.sampled_from([1e-2, 1e-9]),
+    st.booleans(),
+)
 def test_the_bound_holds(graph, how, order, share, beta, tol, in_edges):
     """Up to 95 % of the largest alpha that converges, which is far beyond 1 / the largest degree."""
     edges, n, directed = graph
@@ -64,7 +72,9 @@ def test_by_weight(graph, how):
         return
     dense = matrix(edges, n, directed, True)
     alpha = 0.7 / max(np.abs(np.linalg.eigvals(dense)).max(), 0.5)
-    assert_within(ist.katz(made, alpha, tol=1e-8, normalized=False, weight=True, **how), solved(dense, alpha, 1.0), 1e-8)
+    assert_within(
+        ist.katz(made, alpha, tol=1e-8, normalized=False, weight=True, **how), solved(dense, alpha, 1.0), 1e-8
+    )
 
 
 @pytest.mark.parametrize("directed", [True, False])
@@ -100,7 +110,9 @@ def test_no_vertex_and_no_edge():
 def test_stopping_short_of_the_bound():
     result = ist.katz(build([(0, 1, None), (1, 0, None), (1, 2, None)], 3, True), 0.5, max_iter=8)
     assert not result.summary()["result"]["converged"]
-    assert any(note.startswith("stopped after 8 iterations; relative errors are bounded by") for note in result.trace.notes)
+    assert any(
+        note.startswith("stopped after 8 iterations; relative errors are bounded by") for note in result.trace.notes
+    )
 
 
 def test_bad_parameters():
@@ -112,7 +124,10 @@ def test_bad_parameters():
     with pytest.raises(OptionError, match="max_iter: expected at least 1, got 0"):
         ist.katz(graph, max_iter=0)
     for alpha in (1.0, 1.5, 40.0):
-        with pytest.raises(OptionError, match=r"is too large for this graph; the largest that converges is about 1, so give 0\.95 or less"):
+        with pytest.raises(
+            OptionError,
+            match=r"is too large for this graph; the largest that converges is about 1, so give 0\.95 or less",
+        ):
             ist.katz(graph, alpha)
     negative = ist.read((np.array([0]), np.array([1]), np.array([-1.0])), allow_negative=True)
     with pytest.raises(OptionError, match="katz needs weights of at least 0"):

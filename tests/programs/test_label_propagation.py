@@ -57,14 +57,21 @@ def test_a_hub_larger_than_the_table_is_counted(monkeypatch, sized):
     sized(least_table=1)
     counted = []
     count = label_propagation.LabelPropagation._count
-    monkeypatch.setattr(label_propagation.LabelPropagation, "_count", lambda self, *a: counted.append(a[-1]) or count(self, *a))
+    monkeypatch.setattr(
+        label_propagation.LabelPropagation, "_count", lambda self, *a: counted.append(a[-1]) or count(self, *a)
+    )
     edges = [(0, 1 + i % 20, None) for i in range(90)] + [(0, 7, None)]
     result = ist.label_propagation(build(edges, 30, False), 1, policy="filter", memory="1%", far="ram", threads=2)
     assert counted == [0]
     assert result.values[0] == 7, "7 has six edges, like 1 to 10, and then one more"
 
 
-LDBC = [("example", "example-directed", True), ("example", "example-undirected", False), ("cdlp", "dir", True), ("cdlp", "undir", False)]
+LDBC = [
+    ("example", "example-directed", True),
+    ("example", "example-undirected", False),
+    ("cdlp", "dir", True),
+    ("cdlp", "undir", False),
+]
 
 
 @pytest.mark.parametrize(("folder", "name", "directed"), LDBC)
@@ -86,7 +93,9 @@ def test_ldbc(data, folder, name, directed, how, order):
         edges = sorted({(min(edge), max(edge)) for edge in edges})  # lists name an undirected edge at both ends
     sources, targets = np.array(edges).T
     assert ids == {*sources.tolist(), *targets.tolist()}
-    result = ist.label_propagation(ist.read((sources, targets), directed=directed, order=order), 2 if example else 5, **how)
+    result = ist.label_propagation(
+        ist.read((sources, targets), directed=directed, order=order), 2 if example else 5, **how
+    )
     text = (root / (f"{name}-CDLP" if example else f"{name}-output")).read_text()
     expected = {int(v): int(label) for v, label in (line.split() for line in text.splitlines())}
     assert dict(zip(result.vertices.tolist(), result.values.tolist(), strict=True)) == expected

@@ -1,4 +1,5 @@
-"""Whole weights beyond 32 bits: lengths are exact beyond 2**53 and stop below the largest 64-bit number, in memory and from afar.
+"""Whole weights beyond 32 bits: lengths are exact beyond 2**53 and stop below the largest 64-bit number, in memory and
+from afar.
 
 Tests `programs/sssp.py`, `programs/widest_path.py`, `programs/minimum_spanning_forest.py` and `programs/pagerank.py`.
 """
@@ -44,10 +45,18 @@ def distances(edges):
 
 @pytest.mark.parametrize(
     "how",
-    [{}, {"threads": 2}, {"policy": "filter", "memory": "1%"}, {"policy": "emogi", "memory": "1%"}, {"policy": "subway", "memory": "1%"},
-     {"policy": "hytgraph", "memory": "10%"}, {"memory": "1%"}, {"device": "model:rtx2080ti", "memory": "10%"}],
+    [
+        {},
+        {"threads": 2},
+        {"policy": "filter", "memory": "1%"},
+        {"policy": "emogi", "memory": "1%"},
+        {"policy": "subway", "memory": "1%"},
+        {"policy": "hytgraph", "memory": "10%"},
+        {"memory": "1%"},
+        {"device": "model:rtx2080ti", "memory": "10%"},
+    ],
     ids=str,
-)  # fmt: skip
+)
 def test_shortest_paths_are_exact(graph, distances, how):
     assert graph.info()["weight_type"] == "int64"
     assert ist.sssp(graph, 0, **how).values.tolist() == distances
@@ -60,13 +69,20 @@ def test_stores_of_them_are_sound_in_any_order(graph, distances, tmp_path):
         assert ist.sssp(other, 0).values.tolist() == distances
 
 
-@pytest.mark.parametrize("how", [{}, {"policy": "filter", "memory": "1%"}, {"policy": "hytgraph", "memory": "1%"}], ids=str)
+@pytest.mark.parametrize(
+    "how", [{}, {"policy": "filter", "memory": "1%"}, {"policy": "hytgraph", "memory": "1%"}], ids=str
+)
 def test_paths_that_are_too_long_reach_their_vertices(how, tmp_path):
     """Whole and real lengths stop below the value of unreached vertices, with a note, and have predecessors."""
     whole, real = np.array([2**62, 2**62, INT_MAX, 1]), np.array([1.7e308, 1.7e308, 1e308, 1.0])
     for weights, longest in ((whole, LONGEST), (real, np.finfo(np.float64).max)):
-        graph = ist.ingest((np.array([0, 1, 2, 4]), np.array([1, 2, 3, 5]), weights), tmp_path / "g.isthmus", overwrite=True)
-        with pytest.warns(ist.IsthmusWarning, match=r"distances stop at .*, the longest that is counted; some paths are as long or longer"):
+        graph = ist.ingest(
+            (np.array([0, 1, 2, 4]), np.array([1, 2, 3, 5]), weights), tmp_path / "g.isthmus", overwrite=True
+        )
+        with pytest.warns(
+            ist.IsthmusWarning,
+            match=r"distances stop at .*, the longest that is counted; some paths are as long or longer",
+        ):
             found = ist.sssp(graph, 0, predecessors=True, **how)
         assert found.values.tolist() == [0, weights[0], longest, longest, None, None]
         assert found["predecessor"].tolist() == [None, 0, 1, 2, None, None]
@@ -88,7 +104,9 @@ def test_widest_paths_are_exact():
 
 
 def test_the_weight_of_a_forest_is_exact():
-    graph = ist.read((np.array([0, 1, 0]), np.array([1, 2, 2]), np.array([2**62 + 1, 2**62 + 3, 2**62 + 5])), directed=False)
+    graph = ist.read(
+        (np.array([0, 1, 0]), np.array([1, 2, 2]), np.array([2**62 + 1, 2**62 + 3, 2**62 + 5])), directed=False
+    )
     assert ist.minimum_spanning_forest(graph).summary()["result"]["total_weight"] == 2**63 + 4
 
 

@@ -104,7 +104,9 @@ def test_unknown_combine():
 
 def test_a_variable_from_the_function_around_it():
     factor = 2
-    with pytest.raises(ProgramError, match=quoting("return value * factor", "uses 'factor' from the function around it")):
+    with pytest.raises(
+        ProgramError, match=quoting("return value * factor", "uses 'factor' from the function around it")
+    ):
 
         @ist.monotone(initial=0)
         def scaled(value):
@@ -112,7 +114,9 @@ def test_a_variable_from_the_function_around_it():
 
 
 def test_a_name_of_the_module():
-    with pytest.raises(ProgramError, match=quoting("return value * ODD", "thrice uses the name 'ODD', which kernels do not have")):
+    with pytest.raises(
+        ProgramError, match=quoting("return value * ODD", "thrice uses the name 'ODD', which kernels do not have")
+    ):
 
         @ist.monotone(initial=0)
         def thrice(value):
@@ -191,7 +195,9 @@ def test_lambdas_and_builtins():
 
 @pytest.mark.parametrize("initial", ["vertx", None, [1], float("nan"), True])
 def test_an_initial_value_that_is_none(initial):
-    with pytest.raises(ProgramError, match=quoting("def same(value)", "same: initial: expected a number or 'vertex', got")):
+    with pytest.raises(
+        ProgramError, match=quoting("def same(value)", "same: initial: expected a number or 'vertex', got")
+    ):
 
         @ist.monotone(initial=initial)
         def same(value):
@@ -219,7 +225,9 @@ def test_a_message_that_fails_as_plain_python(graph):
     def fails(value):
         return np.nosuchfunction(value)
 
-    with pytest.raises(ProgramError, match=quoting("def fails(value):", "the message of fails fails: AttributeError: .*nosuchfunction")):
+    with pytest.raises(
+        ProgramError, match=quoting("def fails(value):", "the message of fails fails: AttributeError: .*nosuchfunction")
+    ):
         ist.run(fails(), graph)
 
 
@@ -228,7 +236,9 @@ def test_a_message_that_does_not_compile(graph):
     def text(value):
         return value + len(value.__class__.__name__)
 
-    with pytest.raises(ProgramError, match=quoting("def text(value):", "the message of text does not compile: ")) as caught:
+    with pytest.raises(
+        ProgramError, match=quoting("def text(value):", "the message of text does not compile: ")
+    ) as caught:
         ist.run(text(), graph)
     assert str(caught.value).endswith("    def text(value):\n        return value + len(value.__class__.__name__)")
 
@@ -297,7 +307,9 @@ def test_a_source_where_there_is_none_to_give(graph):
     def smallest(value):
         return value
 
-    with pytest.raises(OptionError, match="smallest starts at every vertex; declare it with start= to give it a source"):
+    with pytest.raises(
+        OptionError, match="smallest starts at every vertex; declare it with start= to give it a source"
+    ):
         smallest(source=3)
 
     @ist.monotone(initial=math.inf)
@@ -311,5 +323,7 @@ def test_a_source_where_there_is_none_to_give(graph):
 
 
 def test_what_is_no_program(graph):
-    with pytest.raises(OptionError, match=r"expected a program, got function; decorate a message with @isthmus\.monotone"):
+    with pytest.raises(
+        OptionError, match=r"expected a program, got function; decorate a message with @isthmus\.monotone"
+    ):
         ist.run(test_what_is_no_program, graph)

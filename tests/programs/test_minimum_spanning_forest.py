@@ -72,7 +72,9 @@ def test_networkx_says_the_same(tmp_path):
     read = graph.store.read
     sources = np.repeat(np.arange(graph.vertices), np.diff(read("out.offsets")))
     other = nx.Graph()
-    other.add_weighted_edges_from(zip(sources.tolist(), read("out.targets").tolist(), read("out.weights").tolist(), strict=True))
+    other.add_weighted_edges_from(
+        zip(sources.tolist(), read("out.targets").tolist(), read("out.weights").tolist(), strict=True)
+    )
     result = ist.minimum_spanning_forest(graph, policy="filter", memory="10%")
     expected = nx.minimum_spanning_tree(other)
     assert {(u, v) for u, v, _ in found(result)} == {(min(edge), max(edge)) for edge in expected.edges}
@@ -81,13 +83,17 @@ def test_networkx_says_the_same(tmp_path):
 
 def test_edges_inside_components_stop_moving(tmp_path):
     graph = ist.generate("grid", tmp_path / "g.isthmus", rows=60, columns=60, seed=4, weights="1:99")
-    active = [iteration.active_edges for iteration in ist.minimum_spanning_forest(graph, memory="20%", policy="emogi").trace]
+    active = [
+        iteration.active_edges for iteration in ist.minimum_spanning_forest(graph, memory="20%", policy="emogi").trace
+    ]
     assert active == sorted(active, reverse=True)
     assert active[-1] < active[0] / 2
 
 
 def test_edges_as_tables(tmp_path):
-    graph = ist.read((np.array(["b", "c", "a"], object), np.array(["c", "d", "d"], object), np.array([2, 1, 4])), directed=False)
+    graph = ist.read(
+        (np.array(["b", "c", "a"], object), np.array(["c", "d", "d"], object), np.array([2, 1, 4])), directed=False
+    )
     result = ist.minimum_spanning_forest(graph)
     rows = {"source": ["a", "b", "c"], "target": ["d", "c", "d"], "weight": [4, 2, 1]}
     assert result.to_arrow().to_pydict() == rows
@@ -109,7 +115,9 @@ def test_no_vertex_and_no_edge():
 
 
 def test_without_in_edges_it_says_so():
-    with pytest.raises(ist.StoreError, match=r"minimum_spanning_forest follows in-edges, and .* was stored without them"):
+    with pytest.raises(
+        ist.StoreError, match=r"minimum_spanning_forest follows in-edges, and .* was stored without them"
+    ):
         ist.minimum_spanning_forest(build([(0, 1, None)], 2, True, in_edges=False))
 
 

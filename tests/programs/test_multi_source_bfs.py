@@ -27,7 +27,9 @@ def assert_same(result, edges, n, directed, sources):
 def test_each_search_is_a_search(graph, how, order, data):
     edges, n, directed = graph
     sources = data.draw(st.lists(st.integers(0, n - 1), min_size=1, unique=True))
-    assert_same(ist.multi_source_bfs(build(edges, n, directed, order=order), sources, **how), edges, n, directed, sources)
+    assert_same(
+        ist.multi_source_bfs(build(edges, n, directed, order=order), sources, **how), edges, n, directed, sources
+    )
 
 
 @pytest.mark.parametrize("directed", [True, False])

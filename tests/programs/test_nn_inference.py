@@ -44,7 +44,9 @@ def forward(edges, layers, inputs, biases, hidden="relu", output="softmax"):
 
 @st.composite
 def networks(draw):
-    """(edges, layer of every vertex, inputs, biases): layers in any order of ids, parallel edges, neurons without edges."""
+    """(edges, layer of every vertex, inputs, biases): layers in any order of ids, parallel edges, neurons without
+    edges.
+    """
     sizes = draw(st.lists(st.integers(1, 5), min_size=2, max_size=5))
     layers = draw(st.permutations([layer for layer, size in enumerate(sizes) for _ in range(size)]))
     members = [[v for v, layer in enumerate(layers) if layer == wanted] for wanted in range(len(sizes))]
@@ -58,7 +60,13 @@ def networks(draw):
 
 
 @SETTINGS
-@given(networks(), hows, orders, st.sampled_from(["identity", "relu", "tanh", "sigmoid"]), st.sampled_from(list(ACTIVATIONS)))
+@given(
+    networks(),
+    hows,
+    orders,
+    st.sampled_from(["identity", "relu", "tanh", "sigmoid"]),
+    st.sampled_from(list(ACTIVATIONS)),
+)
 def test_a_plain_forward_pass_says_the_same(network, how, order, hidden, output):
     edges, layers, inputs, biases = network
     graph = build(edges, len(layers), True, order=order, allow_negative=True)
@@ -91,10 +99,14 @@ def test_every_way(tmp_path, monkeypatch, sized):
     inputs = np.random.default_rng(2).normal(size=(5, 60))
     expected = forward(edges, layers, inputs, biases)
     original = ist.ingest
-    monkeypatch.setattr(ist, "ingest", lambda *arguments, **options: original(*arguments, allow_negative=True, **options))
+    monkeypatch.setattr(
+        ist, "ingest", lambda *arguments, **options: original(*arguments, allow_negative=True, **options)
+    )
     for graph, how in tight_ways(edges, sum(SIZES), True, tmp_path, sized):
         for given_layers in (SIZES, layers, None):
-            assert ist.nn_inference(graph, inputs, given_layers, biases, **how).values == pytest.approx(expected, rel=1e-9, abs=1e-12)
+            assert ist.nn_inference(graph, inputs, given_layers, biases, **how).values == pytest.approx(
+                expected, rel=1e-9, abs=1e-12
+            )
 
 
 def test_layers_are_found_by_a_search():
@@ -116,7 +128,9 @@ def test_a_neuron_that_no_input_reaches():
     for layers in (None, [2, 2, 1]):
         assert ist.nn_inference(graph, [1, 4], layers, biases, output_activation="identity").values.tolist() == [[10.5]]
     assert ist.nn_inference(without, [1, 4], [2, 2, 1], biases, output_activation="identity").values.tolist() == [[6.5]]
-    with pytest.raises(OptionError, match="no path leads from the first 2 vertices to 3, so its layer is unknown; give layers"):
+    with pytest.raises(
+        OptionError, match="no path leads from the first 2 vertices to 3, so its layer is unknown; give layers"
+    ):
         ist.nn_inference(without, [1, 4], None, biases)
 
 
@@ -158,9 +172,18 @@ def test_the_table(tmp_path):
     two = build([(0, 1, 1.0), (0, 2, 3.0)], 3, True)
     result = ist.nn_inference(two, [[1.0], [-1.0]], [1, 2], output_activation="identity")
     assert result.columns == ["class", "output_1", "output_2"]
-    assert result.to_arrow().to_pydict() == {"input": [0, 1], "class": [1, 0], "output_1": [1.0, -1.0], "output_2": [3.0, -3.0]}
+    assert result.to_arrow().to_pydict() == {
+        "input": [0, 1],
+        "class": [1, 0],
+        "output_1": [1.0, -1.0],
+        "output_2": [3.0, -3.0],
+    }
     assert {name: values.tolist() for name, values in result.to_numpy().items()} == result.to_arrow().to_pydict()
-    assert (len(result), result["class"].tolist(), repr(result)) == (2, [1, 0], "<InferenceResult: 2 inputs, 2 outputs>")
+    assert (len(result), result["class"].tolist(), repr(result)) == (
+        2,
+        [1, 0],
+        "<InferenceResult: 2 inputs, 2 outputs>",
+    )
     result.save(tmp_path / "said.csv")
     assert (tmp_path / "said.csv").read_text().splitlines()[1] == "0,1,1,3"
     result.save(tmp_path / "said.npy")
@@ -226,10 +249,14 @@ def test_an_unweighted_graph_says_so():
 
 @pytest.mark.parametrize(
     ("edge", "goes"),
-    [((0, 3), "from 0 to 3 goes from layer 0 to layer 2"), ((2, 0), "from 2 to 0 goes from layer 1 to layer 0"),
-     ((1, 2), "from 1 to 2 goes from layer 1 to layer 1"), ((1, 1), "from 1 to 1 goes from layer 1 to layer 1"),
-     ((3, 1), "from 3 to 1 goes from layer 2 to layer 1")],
-)  # fmt: skip
+    [
+        ((0, 3), "from 0 to 3 goes from layer 0 to layer 2"),
+        ((2, 0), "from 2 to 0 goes from layer 1 to layer 0"),
+        ((1, 2), "from 1 to 2 goes from layer 1 to layer 1"),
+        ((1, 1), "from 1 to 1 goes from layer 1 to layer 1"),
+        ((3, 1), "from 3 to 1 goes from layer 2 to layer 1"),
+    ],
+)
 @pytest.mark.parametrize("order", ["natural", "hub"])
 def test_edges_that_lead_elsewhere(edge, goes, order):
     graph = build([(0, 1, 1.0), (0, 2, 1.0), (1, 3, 1.0), (2, 3, 1.0), (*edge, 0.0)], 4, True, order=order)
@@ -263,7 +290,10 @@ def test_bad_parameters():
         ({"layers": [0, 0, 2]}, "layers: expected numbers from 0 to 2, each at least once"),
         ({"layers": [0, 0, 0]}, "at least two of them"),
         ({"activation": "softmax"}, "activation: expected one of identity, relu, tanh, sigmoid, got 'softmax'"),
-        ({"output_activation": "max"}, "output_activation: expected one of softmax, identity, relu, tanh, sigmoid, got 'max'"),
+        (
+            {"output_activation": "max"},
+            "output_activation: expected one of softmax, identity, relu, tanh, sigmoid, got 'max'",
+        ),
     ]
     for options, message in wrong:
         with pytest.raises(OptionError, match=message):

@@ -30,7 +30,12 @@ ROUNDING = 1e-13  # what plain sums of doubles may add to a bound of zero
 
 def build(edges, n, directed=True, **options):
     dtypes = (np.int64, np.int64) if not edges or edges[0][2] is None else (np.int64, np.int64, np.float64)
-    return ist.read(tuple(np.array([e[i] for e in edges], kind) for i, kind in enumerate(dtypes)), vertices=n, directed=directed, **options)
+    return ist.read(
+        tuple(np.array([e[i] for e in edges], kind) for i, kind in enumerate(dtypes)),
+        vertices=n,
+        directed=directed,
+        **options,
+    )
 
 
 def error_of(result, expected):
@@ -52,16 +57,28 @@ def shapes():
     draw = random.Random(5)
     return {
         "dangling-heavy": [(draw.randrange(4), draw.randrange(60), None) for _ in range(80)],
-        "bipartite": [(u + 30 * side, draw.randrange(30) + 30 * (1 - side), None) for u in range(30) for side in (0, 1) for _ in range(4)],
-        "disconnected": [(10 * part + draw.randrange(10), 10 * part + draw.randrange(10), None) for part in range(6) for _ in range(15)],
+        "bipartite": [
+            (u + 30 * side, draw.randrange(30) + 30 * (1 - side), None)
+            for u in range(30)
+            for side in (0, 1)
+            for _ in range(4)
+        ],
+        "disconnected": [
+            (10 * part + draw.randrange(10), 10 * part + draw.randrange(10), None)
+            for part in range(6)
+            for _ in range(15)
+        ],
         "cycle": [(i, (i + 1) % 60, None) for i in range(60)],
         "cycle-with-tail": [(i, i + 1, None) for i in range(59)] + [(30, 0, None)],
         "star-in": [(v, 0, None) for v in range(1, 60)],
         "star-out": [(0, v, None) for v in range(1, 60)],
         "loops": [(v, v, None) for v in range(60)] + [(0, 1, None)],
         "nothing": [],
-        "two-cliques": [(u, v, None) for base in (0, 30) for u in range(base, base + 30) for v in range(base, base + 30)] + [(0, 30, None)],
-    }  # fmt: skip
+        "two-cliques": [
+            (u, v, None) for base in (0, 30) for u in range(base, base + 30) for v in range(base, base + 30)
+        ]
+        + [(0, 30, None)],
+    }
 
 
 @pytest.mark.parametrize("shape", list(shapes()))
@@ -108,7 +125,13 @@ def test_personal_teleport_and_another_way_for_dangling_mass(graph, alpha, tol, 
 
 
 @SETTINGS
-@given(graphs(st.none()), st.sampled_from([1e-2, 1e-4, 1e-5, 1e-7, 1e-10]), st.sampled_from(["natural", "hub"]), st.booleans(), st.data())
+@given(
+    graphs(st.none()),
+    st.sampled_from([1e-2, 1e-4, 1e-5, 1e-7, 1e-10]),
+    st.sampled_from(["natural", "hub"]),
+    st.booleans(),
+    st.data(),
+)
 def test_near_and_far_on_one_thread_and_two(graph, tol, order, directed, data):
     edges, n = graph
     share = st.dictionaries(st.integers(0, n - 1), st.floats(0.1, 5), min_size=1)
@@ -158,7 +181,9 @@ def test_a_fixed_number_of_rounds(graph, iterations, alpha, pulls):
 
 
 def test_two_solves_at_a_high_alpha():
-    """The share of the second solution multiplies errors by up to 1 / (1 - alpha); a quarter of tol each is too much."""
+    """The share of the second solution multiplies errors by up to 1 / (1 - alpha); a quarter of tol each is too
+    much.
+    """
     edges = [(0, v, None) for v in range(1, 40)] + [(v, v + 1, None) for v in range(1, 20)]
     graph = build(edges, 40)
     for alpha in (0.5, 0.9, 0.99):
@@ -225,7 +250,9 @@ def test_single_precision_is_left_when_it_is_in_the_way(monkeypatch):
     """Shares that stay single would never prove 1e-9, and doubles from the start would make the test pass idly."""
     graph, kinds = random_graph(True), []
     sweep = sweeps.sweep_range
-    monkeypatch.setattr(sweeps, "sweep_range", lambda *given: kinds.append(given[12][1].dtype.itemsize) or sweep(*given))
+    monkeypatch.setattr(
+        sweeps, "sweep_range", lambda *given: kinds.append(given[12][1].dtype.itemsize) or sweep(*given)
+    )
     assert_within(ist.pagerank(graph, tol=1e-9, threads=1), exact(graph), 1e-9)
     assert kinds[0] == 4 and kinds[-1] == 8 and kinds == sorted(kinds)
     kinds.clear()
@@ -249,12 +276,16 @@ def test_what_rounding_did_is_in_the_bound():
 
 
 def test_fewer_passes_than_power_iteration():
-    """In place, near and far; without in-edges, by power iteration, what has no edge to follow is put back at once all the same."""
+    """In place, near and far; without in-edges, by power iteration, what has no edge to follow is put back at once all
+    the same.
+    """
     draw, n = np.random.default_rng(3), 4000
     sources = draw.choice(np.flatnonzero(draw.random(n) < 0.5), 20_000)  # half of the vertices are ends
     edges = sources, np.minimum(sources + draw.integers(1, 60, 20_000), n - 1)
     graph, pushed = (ist.read(edges, vertices=n, directed=True, in_edges=pulls) for pulls in (True, False))
-    near, far, power = (ist.pagerank(g, tol=1e-6, **how) for g, how in ((graph, {"threads": 1}), (graph, HOW[3]), (pushed, HOW[3])))
+    near, far, power = (
+        ist.pagerank(g, tol=1e-6, **how) for g, how in ((graph, {"threads": 1}), (graph, HOW[3]), (pushed, HOW[3]))
+    )
     for ranks in (near, far):
         assert np.abs(ranks.values - power.values).sum() <= 2e-6
         assert len(ranks.trace) <= 0.5 * len(power.trace)
@@ -300,10 +331,18 @@ def solved(graph, alpha, personalization=None, dangling=None):
 
 
 @pytest.mark.parametrize("alpha", [0.9, 0.91, 0.95, 0.999])
-@pytest.mark.parametrize("kind", [{"personalization": {0: 1}}, {"dangling": {1: 1}}, {"personalization": {0: 1e308, 1: 1e308}}])
+@pytest.mark.parametrize(
+    "kind", [{"personalization": {0: 1}}, {"dangling": {1: 1}}, {"personalization": {0: 1e308, 1: 1e308}}]
+)
 def test_all_mass_at_one_vertex(alpha, kind):
-    """Sweeps that go too far took more from it than it had. Deltas need some 40,000 iterations for the last alpha: not here."""
-    for graph in (build([(0, 1, None)], 3, directed=False), ist.generate("grid", rows=5, columns=4), ist.generate("star", vertices=9)):
+    """Sweeps that go too far took more from it than it had. Deltas need some 40,000 iterations for the last alpha: not
+    here.
+    """
+    for graph in (
+        build([(0, 1, None)], 3, directed=False),
+        ist.generate("grid", rows=5, columns=4),
+        ist.generate("star", vertices=9),
+    ):
         for how in ({}, {"device": "model:rtx2080ti"})[: 1 if alpha > 0.99 else 2]:
             result = ist.pagerank(graph, alpha, tol=1e-9, max_iter=100_000, **kind, **how)
             assert result.summary()["result"]["converged"]
@@ -313,8 +352,14 @@ def test_all_mass_at_one_vertex(alpha, kind):
 @pytest.mark.parametrize("weight", [1e308, 5e-324])
 def test_weights_that_do_not_add_up(weight):
     graph = build([(0, 1, weight), (0, 2, weight), (1, 2, 1.0)], 3)
-    for run in (ist.pagerank, lambda g, **how: ist.php(g, 0, **how), lambda g, **how: ist.personalized_pagerank(g, [0], **how)):
-        with pytest.raises(OptionError, match="weight: the sum of a vertex's weights is too large or too small for float64"):
+    for run in (
+        ist.pagerank,
+        lambda g, **how: ist.php(g, 0, **how),
+        lambda g, **how: ist.personalized_pagerank(g, [0], **how),
+    ):
+        with pytest.raises(
+            OptionError, match="weight: the sum of a vertex's weights is too large or too small for float64"
+        ):
             run(graph, weight=True)
 
 
@@ -335,9 +380,13 @@ def test_options_that_make_no_sense():
     for extra in ({"personalization": {0: 1}}, {"dangling": {0: 1}}, {"weight": True}):
         with pytest.raises(OptionError, match="a fixed number of iterations is LDBC's PageRank"):
             ist.pagerank(graph, iterations=3, **extra)
-    for shares, complaint in (({0: -1}, "expected shares of at least 0, got -1 for vertex 0"), ({0: math.nan}, "got nan for vertex 0"),
-                              ({0: math.inf}, "got inf for vertex 0"), ({0: 0}, "at least one vertex with a share above 0"),
-                              ({}, "at least one vertex with a share above 0")):  # fmt: skip
+    for shares, complaint in (
+        ({0: -1}, "expected shares of at least 0, got -1 for vertex 0"),
+        ({0: math.nan}, "got nan for vertex 0"),
+        ({0: math.inf}, "got inf for vertex 0"),
+        ({0: 0}, "at least one vertex with a share above 0"),
+        ({}, "at least one vertex with a share above 0"),
+    ):
         with pytest.raises(OptionError, match=complaint):
             ist.pagerank(graph, personalization=shares)
         with pytest.raises(OptionError, match=complaint):
@@ -362,7 +411,10 @@ def test_shares_become_doubles_where_they_lie(n):
 def test_two_threads_add_to_the_same_vertices(crowd, wrapped):
     expected = ist.pagerank(crowd, iterations=3, threads=1).values
     pushing = ist.read(
-        (crowd.ids.users(np.repeat(np.arange(crowd.vertices), np.diff(crowd.store.read("out.offsets")))), crowd.store.read("out.targets")),
+        (
+            crowd.ids.users(np.repeat(np.arange(crowd.vertices), np.diff(crowd.store.read("out.offsets")))),
+            crowd.store.read("out.targets"),
+        ),
         in_edges=False,
     )
 

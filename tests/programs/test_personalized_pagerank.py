@@ -40,7 +40,9 @@ def test_the_bound_holds(graph, how, order, alpha, tol, in_edges, data):
     edges, n, directed = graph
     sources = data.draw(st.lists(st.integers(0, n - 1), min_size=1, unique=True))
     made = build(edges, n, directed, order=order, in_edges=in_edges)
-    assert_within(ist.personalized_pagerank(made, sources, alpha, tol=tol, **how), edges, n, directed, sources, alpha, tol)
+    assert_within(
+        ist.personalized_pagerank(made, sources, alpha, tol=tol, **how), edges, n, directed, sources, alpha, tol
+    )
 
 
 @SETTINGS
@@ -116,7 +118,9 @@ def test_the_summary_and_stopping_short_of_the_bound():
 
 def test_sources_that_do_not_fit(tmp_path):
     graph = ist.generate("rmat", tmp_path / "g.isthmus", scale=12, seed=2)
-    with pytest.raises(BudgetError, match=r"needs at least .* near memory \(vertex state .*, or fewer sources: each takes 16 bytes"):
+    with pytest.raises(
+        BudgetError, match=r"needs at least .* near memory \(vertex state .*, or fewer sources: each takes 16 bytes"
+    ):
         ist.personalized_pagerank(graph, list(range(64)), memory="2MB")
     few = ist.personalized_pagerank(graph, list(range(8)), memory="2MB", policy="filter")
     assert few.summary()["memory"]["near_peak"] <= 2_000_000

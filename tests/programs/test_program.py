@@ -132,10 +132,16 @@ def test_both_sides(graph):
     def smallest(value):
         return value
 
-    for how in ({}, {"memory": "1%", "policy": "filter", "far": "ram"}, {"memory": "1%", "policy": "emogi", "far": "ram"}):
+    for how in (
+        {},
+        {"memory": "1%", "policy": "filter", "far": "ram"},
+        {"memory": "1%", "policy": "emogi", "far": "ram"},
+    ):
         assert ist.run(smallest(), graph, **how).values.tolist() == [0, 0, 0, 0]
     alone = ist.read((np.array([0]), np.array([1])), in_edges=False)
-    with pytest.raises(ist.StoreError, match=r"smallest follows .*was stored without .*ingest it again without in_edges=False"):
+    with pytest.raises(
+        ist.StoreError, match=r"smallest follows .*was stored without .*ingest it again without in_edges=False"
+    ):
         ist.run(smallest(), alone)
 
 
@@ -217,7 +223,9 @@ def cache(tmp_path):
 
 def start(cache: Path) -> subprocess.Popen:
     environment, script = {**os.environ, "ISTHMUS_CACHE": str(cache)}, cache.parent / "own.py"
-    return subprocess.Popen([sys.executable, script], text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=environment)
+    return subprocess.Popen(
+        [sys.executable, script], text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=environment
+    )
 
 
 def outcome_of(cache: Path) -> tuple[str, str]:

@@ -1,4 +1,5 @@
-"""`result` changes nothing: neither the state nor the program, and what it returned stays as it was while the run goes on.
+"""`result` changes nothing: neither the state nor the program, and what it returned stays as it was while the run goes
+on.
 
 Tests `result` of `programs/program.py` in every file of `programs`.
 """
@@ -204,4 +205,6 @@ def test_every_program_is_there():
         if kind.__module__.startswith("isthmus.programs") and not kind.__abstractmethods__:
             known.add(kind.__name__)
     tested = {name for name in known if name in globals()} | {"Monotone", "MonotoneBestFirst", "Accumulative"}
-    assert known - {"Remembered", "Renewing", "Collecting"} == tested, "these have no columns: their stream reads the state"
+    assert known - {"Remembered", "Renewing", "Collecting"} == tested, (
+        "these have no columns: their stream reads the state"
+    )

@@ -32,10 +32,20 @@ def test_only_truth(value):
         recalled.truth(value)
 
 
-@pytest.mark.parametrize("kept", [
-    {"a": np.zeros(3, np.int32), "b": (1, 2)}, {"a": np.zeros(4), "b": (1, 2)}, {"a": None, "b": (1, 2)}, {"a": 1, "b": (1, 2)},
-    {"a": np.zeros(3), "b": (1,)}, {"a": np.zeros(3), "b": 1}, {"b": (1, 2)}, [],
-], ids=str)  # fmt: skip
+@pytest.mark.parametrize(
+    "kept",
+    [
+        {"a": np.zeros(3, np.int32), "b": (1, 2)},
+        {"a": np.zeros(4), "b": (1, 2)},
+        {"a": None, "b": (1, 2)},
+        {"a": 1, "b": (1, 2)},
+        {"a": np.zeros(3), "b": (1,)},
+        {"a": np.zeros(3), "b": 1},
+        {"b": (1, 2)},
+        [],
+    ],
+    ids=str,
+)
 def test_only_what_has_the_same_structure(kept):
     fresh = {"a": np.zeros(3), "b": (1, 2)}
     recalled.alike({"a": np.ones(3), "b": (5, 6), "c": "more"}, fresh)
@@ -44,13 +54,16 @@ def test_only_what_has_the_same_structure(kept):
         recalled.alike(kept, fresh)
 
 
-@pytest.mark.parametrize(("check", "good", "bad"), [
-    (lambda numbers: recalled.within(numbers, 4), [[0, 4], []], [[5], [-1]]),
-    (lambda numbers: recalled.within(numbers, 4, -1), [[-1, 4]], [[5], [-2]]),
-    (lambda words: recalled.bits(words.astype(np.uint64), 3), [[7, 0], []], [[8], [1, 2**40], [-1]]),
-    (lambda parents: recalled.roots(parents), [[0, 0, 2, 2], []], [[1, 2, 2], [1, 0], [0, 3], [-1]]),
-    (lambda numbers: recalled.finite(numbers / 2.0), [[1, 2], []], []),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("check", "good", "bad"),
+    [
+        (lambda numbers: recalled.within(numbers, 4), [[0, 4], []], [[5], [-1]]),
+        (lambda numbers: recalled.within(numbers, 4, -1), [[-1, 4]], [[5], [-2]]),
+        (lambda words: recalled.bits(words.astype(np.uint64), 3), [[7, 0], []], [[8], [1, 2**40], [-1]]),
+        (lambda parents: recalled.roots(parents), [[0, 0, 2, 2], []], [[1, 2, 2], [1, 0], [0, 3], [-1]]),
+        (lambda numbers: recalled.finite(numbers / 2.0), [[1, 2], []], []),
+    ],
+)
 def test_bounds(check, good, bad, monkeypatch):
     monkeypatch.setattr(recalled, "AT_ONCE", 2)
     for numbers in good:

@@ -1,4 +1,6 @@
-"""Passes over far edges give what a plain sum over the edges gives, however the edges are cut, cached and shared by threads."""
+"""Passes over far edges give what a plain sum over the edges gives, however the edges are cut, cached and shared by
+threads.
+"""
 
 from __future__ import annotations
 
@@ -82,6 +84,8 @@ def test_renewed_values_converge(tmp_path: Path, policy: str, weighted: bool) ->
             changes.append(passed(Renewing, session, (values, residual, shares, divisors), own, weighted))
             assert changes[-1] == pytest.approx(np.abs(values - before).sum(), rel=1e-9, abs=1e-12)
             assert not residual.any()
-            np.testing.assert_array_equal(shares, np.divide(values, divisors, out=np.zeros(VERTICES), where=divisors > 0))
+            np.testing.assert_array_equal(
+                shares, np.divide(values, divisors, out=np.zeros(VERTICES), where=divisors > 0)
+            )
     np.testing.assert_allclose(values, own + edges.arriving(shares, weighted), rtol=1e-6)
     assert changes[9] < FACTOR**12 * changes[0], "values that were renewed are seen at once"

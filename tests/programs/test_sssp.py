@@ -34,7 +34,11 @@ def build(edges, n, directed, dtype):
 
 
 @SETTINGS
-@given(graphs(whole_weights), st.sampled_from(HOW), st.one_of(st.none(), st.floats(0, 2**32), st.sampled_from([0, 3, math.inf, 1e30])))
+@given(
+    graphs(whole_weights),
+    st.sampled_from(HOW),
+    st.one_of(st.none(), st.floats(0, 2**32), st.sampled_from([0, 3, math.inf, 1e30])),
+)
 def test_whole_weights(graph, how, cutoff):
     edges, n, directed = graph
     oracle = clean(edges, range(n), directed=directed)
@@ -69,7 +73,8 @@ def test_agrees_with_scipy(graph):
         for pair in ((u, v),) if directed else ((u, v), (v, u)):
             shortest[pair] = min(w, shortest.get(pair, w))
     rows, columns = ([pair[i] for pair in shortest] for i in (0, 1))
-    arcs = sparse.csr_array((np.array(list(shortest.values()), float), (rows, columns)), (n, n))  # explicit zeros are edges
+    # Explicit zeros are edges.
+    arcs = sparse.csr_array((np.array(list(shortest.values()), float), (rows, columns)), (n, n))
     found = ist.sssp(build(edges, n, directed, np.int32), 0).filled()
     assert np.where(found == INT_MAX, np.inf, found).tolist() == csgraph.dijkstra(arcs, indices=0).tolist()
 
@@ -79,7 +84,15 @@ def test_whole_distances_saturate_instead_of_wrapping():
     graph = build([(0, 1, 3), (1, 2, 2), (2, 3, 1), (3, 4, 2**31 - 1), (0, 5, 2**31 - 1), (5, 6, 0)], 7, True, np.int32)
     program = Monotone(whole.message, math.inf, "min", INT_MAX - 6, "distance", ("out",))(source=0)
     longest = INT_MAX - 1  # unreached vertices have INT_MAX
-    assert ist.run(program, graph).values.tolist() == [INT_MAX - 6, INT_MAX - 3, longest, longest, longest, longest, longest]
+    assert ist.run(program, graph).values.tolist() == [
+        INT_MAX - 6,
+        INT_MAX - 3,
+        longest,
+        longest,
+        longest,
+        longest,
+        longest,
+    ]
 
 
 def test_long_paths_of_heavy_edges():

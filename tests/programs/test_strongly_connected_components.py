@@ -39,7 +39,10 @@ def test_networkx_says_the_same(graph, how, order):
     result = ist.strongly_connected_components(build(edges, n, directed, order=order), **how)
     expected = smallest(edges, n, directed)
     assert result.values.tolist() == expected
-    assert result.summary()["result"] == {"components": len(set(expected)), "largest": max(expected.count(v) for v in expected)}
+    assert result.summary()["result"] == {
+        "components": len(set(expected)),
+        "largest": max(expected.count(v) for v in expected),
+    }
 
 
 @SETTINGS
@@ -69,8 +72,12 @@ def shapes():
         + [(draw.randrange(100, 200), draw.randrange(100, 200), None) for _ in range(500)]
         + [(draw.randrange(100, 200), draw.randrange(200, n), None) for _ in range(200)],
         "dag": [(u, v, None) for u, v in (sorted(draw.sample(range(n), 2)) for _ in range(900))],
-        "two-cycles": [edge for i in range(0, n, 2) for edge in ((i, i + 1, None), (i + 1, i, None), (i, i + 2 if i < 200 else i, None))],
-    }  # fmt: skip
+        "two-cycles": [
+            edge
+            for i in range(0, n, 2)
+            for edge in ((i, i + 1, None), (i + 1, i, None), (i, i + 2 if i < 200 else i, None))
+        ],
+    }
 
 
 @pytest.mark.parametrize("shape", list(shapes()))
@@ -115,7 +122,9 @@ def test_no_vertex_and_no_edge():
 
 
 def test_without_in_edges_it_says_so():
-    with pytest.raises(ist.StoreError, match=r"strongly_connected_components follows in-edges, and .* was stored without them"):
+    with pytest.raises(
+        ist.StoreError, match=r"strongly_connected_components follows in-edges, and .* was stored without them"
+    ):
         ist.strongly_connected_components(build([(0, 1, None)], 2, True, in_edges=False))
 
 
@@ -133,5 +142,7 @@ def test_in_edges_that_are_other_edges():
         return Graph(MemoryStore(manifest, {name: array.astype(both[name].dtype) for name, array in lists.items()}))
 
     assert ist.strongly_connected_components(graph(into)).values.tolist() == [0] * n
-    with pytest.raises(StoreError, match="the in-edges and out-edges of the graph are not the same edges; run isthmus verify"):
+    with pytest.raises(
+        StoreError, match="the in-edges and out-edges of the graph are not the same edges; run isthmus verify"
+    ):
         ist.strongly_connected_components(graph(np.full(2 * n, 5)))

@@ -55,7 +55,9 @@ def test_coefficients(graph, how, order):
     result = ist.local_clustering_coefficient(build(edges, n, directed, order=order), **how)
     assert np.allclose(result.values, coefficients(edges, n, directed), rtol=1e-14, atol=0)
     if not directed:
-        assert np.allclose(result.values, [c for _, c in sorted(nx.clustering(simple(edges, n)).items())], rtol=1e-14, atol=0)
+        assert np.allclose(
+            result.values, [c for _, c in sorted(nx.clustering(simple(edges, n)).items())], rtol=1e-14, atol=0
+        )
 
 
 @pytest.mark.parametrize("directed", [True, False])
@@ -75,7 +77,12 @@ def test_every_way(tmp_path, sized, directed, least):
     assert most > 20 if least == 1 else most <= 4
 
 
-LDBC = [("example", "example-directed", True), ("example", "example-undirected", False), ("lcc", "dir", True), ("lcc", "undir", False)]
+LDBC = [
+    ("example", "example-directed", True),
+    ("example", "example-undirected", False),
+    ("lcc", "dir", True),
+    ("lcc", "undir", False),
+]
 
 
 @pytest.mark.parametrize(("folder", "name", "directed"), LDBC)
@@ -87,7 +94,9 @@ def test_ldbc(data, folder, name, directed, how):
         graph = ist.read(tuple(np.array(edges).T), directed=directed)
         text = (root / f"{name}-LCC").read_text()
     else:
-        graph = ist.read(root / f"{name}-input", format="adjacency", directed=directed, parallel="keep" if directed else "drop")
+        graph = ist.read(
+            root / f"{name}-input", format="adjacency", directed=directed, parallel="keep" if directed else "drop"
+        )
         text = (root / f"{name}-output").read_text()
     expected = {int(v): float(value) for v, value in (line.split() for line in text.splitlines())}
     result = ist.local_clustering_coefficient(graph, **how)

@@ -65,7 +65,11 @@ def small_sizes(sized: Any) -> None:
     sized(smallest_partition=4096, least_buffer=1024, few_edges=16, alone=64, piece=300, smallest_queue=3)
 
 
-BUDGETS: dict[str | None, dict[str, Any]] = {"1%": {"threads": 2}, "30%": {"threads": 1, "far": "ram"}, None: {"threads": 2}}
+BUDGETS: dict[str | None, dict[str, Any]] = {
+    "1%": {"threads": 2},
+    "30%": {"threads": 1, "far": "ram"},
+    None: {"threads": 2},
+}
 # Every recipe meets every budget; recipes and budgets meet both orders.
 TIGHT = {
     "natural": [("filter", "1%"), ("filter", None), ("emogi", "30%"), ("auto", None)],
@@ -77,7 +81,9 @@ def tight_ways(edges: Edges, n: int, directed: bool, folder: Any, sized: Any) ->
     """Graphs, in both orders and on disk, and ways to run on them with the sizes above."""
     small_sizes(sized)
     for order, ways in TIGHT.items():
-        graph = ist.ingest(columns(edges), folder / f"{order}-{directed}.isthmus", vertices=n, directed=directed, order=order)
+        graph = ist.ingest(
+            columns(edges), folder / f"{order}-{directed}.isthmus", vertices=n, directed=directed, order=order
+        )
         for policy, memory in ways:
             yield graph, {"policy": policy, "memory": memory, **BUDGETS[memory]}
         graph.close()

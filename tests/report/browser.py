@@ -14,9 +14,17 @@ from pathlib import Path
 from typing import Any, Self
 
 FLAGS = [
-    "--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking",
-    "--disable-component-update", "--disable-sync", "--disable-dev-shm-usage", "--remote-debugging-pipe",
-]  # fmt: skip
+    "--headless",
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+    "--disable-dev-shm-usage",
+    "--remote-debugging-pipe",
+]
 WAIT = 60.0
 
 
@@ -34,8 +42,10 @@ class Browser:
         command = f'exec "$0" "$@" 3<&{to_browser} 4>&{from_browser}'
         self._process = subprocess.Popen(
             ["bash", "-c", command, program, *FLAGS, f"--user-data-dir={folder}"],
-            pass_fds=(to_browser, from_browser), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
-        )  # fmt: skip
+            pass_fds=(to_browser, from_browser),
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+        )
         os.close(to_browser)
         os.close(from_browser)
         self.events: list[dict[str, Any]] = []
@@ -48,7 +58,12 @@ class Browser:
     def ask(self, method: str, **parameters: Any) -> Any:
         """Send a command and wait for its answer."""
         self._number += 1
-        message = {"id": self._number, "method": method, "params": parameters, **({"sessionId": self._session} if self._session else {})}
+        message = {
+            "id": self._number,
+            "method": method,
+            "params": parameters,
+            **({"sessionId": self._session} if self._session else {}),
+        }
         os.write(self._out, json.dumps(message).encode() + b"\0")
         while True:
             answer = self._next()

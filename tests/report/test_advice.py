@@ -9,18 +9,27 @@ import pytest
 from isthmus.report.advice import advice
 
 
-def run(seconds: float, moved: int = 10**6, requests: int = 100, iterations: int = 9, wait: float = 0.1, **more: Any) -> dict[str, Any]:
-    facts = {"seconds": {"total": seconds, "wait": wait}, "transfer": {"bytes": moved, "requests": requests}, "iterations": iterations}
+def run(
+    seconds: float, moved: int = 10**6, requests: int = 100, iterations: int = 9, wait: float = 0.1, **more: Any
+) -> dict[str, Any]:
+    facts = {
+        "seconds": {"total": seconds, "wait": wait},
+        "transfer": {"bytes": moved, "requests": requests},
+        "iterations": iterations,
+    }
     return {**facts, "policy": "filter", **more}
 
 
-@pytest.mark.parametrize(("best", "reason"), [
-    ({"moved": 400_000}, "since it moved 400 kB instead of 1 MB"),
-    ({"requests": 20}, "since it made 20 requests instead of 100"),
-    ({"iterations": 5}, "since it took 5 iterations instead of 9"),
-    ({"wait": 0.05}, "since it waited 0.050 s for the disk instead of 0.100 s"),
-    ({}, "with about the same transfers"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("best", "reason"),
+    [
+        ({"moved": 400_000}, "since it moved 400 kB instead of 1 MB"),
+        ({"requests": 20}, "since it made 20 requests instead of 100"),
+        ({"iterations": 5}, "since it took 5 iterations instead of 9"),
+        ({"wait": 0.05}, "since it waited 0.050 s for the disk instead of 0.100 s"),
+        ({}, "with about the same transfers"),
+    ],
+)
 def test_a_reason(best: dict[str, Any], reason: str) -> None:
     found = advice({"filter": run(3), "emogi": run(1, **best), "subway": run(2)})
     assert found == f"Take emogi: it is 2 times as fast as subway, the next, {reason}."

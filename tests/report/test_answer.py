@@ -45,7 +45,9 @@ def test_lengths_get_bins_of_equal_width() -> None:
     assert found.counts.sum() == 1000 and np.ptp(np.diff(found.edges)) < 1e-9
 
 
-@pytest.mark.parametrize("values", [np.array([7]), np.array([0.5, 0.5]), np.array([-3.0, 2.0]), np.zeros(4), np.zeros(4, np.uint32)])
+@pytest.mark.parametrize(
+    "values", [np.array([7]), np.array([0.5, 0.5]), np.array([-3.0, 2.0]), np.zeros(4), np.zeros(4, np.uint32)]
+)
 def test_odd_ones(values: Any) -> None:
     found = distribution(values, Column("x", none=()))
     assert found is not None and found.counts.sum() + found.zeros == values.size
@@ -61,4 +63,7 @@ def test_sizes_of_groups() -> None:
     found = of_groups(result)
     assert found is not None and found.counts.sum() == sum(result.sizes().values())
     head, rows = first(result)
-    assert head == ("component", "vertices") and rows[0] == (str(result.largest(1)[0][0]), f"{result.largest(1)[0][1]:,}")
+    assert head == ("component", "vertices") and rows[0] == (
+        str(result.largest(1)[0][0]),
+        f"{result.largest(1)[0][1]:,}",
+    )

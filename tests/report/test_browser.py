@@ -1,4 +1,6 @@
-"""Pages of `report/page.py` and `report/stream_page.py` in a real browser: they render in both themes, on a desk and on a phone."""
+"""Pages of `report/page.py` and `report/stream_page.py` in a real browser: they render in both themes, on a desk and on
+a phone.
+"""
 
 from __future__ import annotations
 
@@ -27,7 +29,9 @@ def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
 
 @pytest.fixture(scope="module")
 def pages(tmp_path_factory: pytest.TempPathFactory) -> dict[str, tuple[Path, list[str]]]:
-    """Pages of a run from far memory, of one in memory, of a comparison, and of one of streams, with what each must show."""
+    """Pages of a run from far memory, of one in memory, of a comparison, and of one of streams, with what each must
+    show.
+    """
     folder = tmp_path_factory.mktemp("pages")
     with ist.generate("rmat", folder / "g.isthmus", scale=15, weights="1:20") as graph:
         runs = {name: ist.sssp(graph, 0, memory="10%", policy=name) for name in ("auto", "filter", "emogi")}
@@ -43,7 +47,10 @@ def pages(tmp_path_factory: pytest.TempPathFactory) -> dict[str, tuple[Path, lis
         "far": (folder / "far.html", figures(runs["auto"].summary())),
         "near": (folder / "near.html", figures(near.summary())),
         "all": (folder / "all.html", figures(runs["filter"].summary())),
-        "streams": (folder / "streams.html", [f"{moved.modelled:.6f}", format_size(moved.bytes), "Take ", "Answers agree"]),
+        "streams": (
+            folder / "streams.html",
+            [f"{moved.modelled:.6f}", format_size(moved.bytes), "Take ", "Answers agree"],
+        ),
     }
 
 
@@ -70,7 +77,9 @@ def test_a_page_renders(browser: Browser, pages: Any, name: str, width: int, the
     assert browser.evaluate("document.documentElement.scrollWidth") <= width, "nobody scrolls sideways"
     text = browser.evaluate("document.body.innerText")
     assert [each for each in expected if each not in text] == []
-    drawn = browser.evaluate("[...document.querySelectorAll('svg')].map(s => s.getBoundingClientRect()).map(r => [r.width, r.height])")
+    drawn = browser.evaluate(
+        "[...document.querySelectorAll('svg')].map(s => s.getBoundingClientRect()).map(r => [r.width, r.height])"
+    )
     assert len(drawn) >= 2
     assert all(w > 250 and h > 100 for w, h in drawn)
     images = "Promise.all([...document.querySelectorAll('svg image')].map(i => i.decode())).then(all => all.length)"

@@ -21,8 +21,12 @@ from isthmus.runtime.trace import Trace
 # Severe protanopia and deuteranopia, in linear RGB (Machado, Oliveira and Fernandes 2009).
 SIGHT = {
     "all cones": np.eye(3),
-    "no long cones": np.array([[0.152286, 1.052583, -0.204868], [0.114503, 0.786281, 0.099216], [-0.003882, -0.048116, 1.051998]]),
-    "no middle cones": np.array([[0.367322, 0.860646, -0.227968], [0.280085, 0.672501, 0.047413], [-0.011820, 0.042940, 0.968881]]),
+    "no long cones": np.array(
+        [[0.152286, 1.052583, -0.204868], [0.114503, 0.786281, 0.099216], [-0.003882, -0.048116, 1.051998]]
+    ),
+    "no middle cones": np.array(
+        [[0.367322, 0.860646, -0.227968], [0.280085, 0.672501, 0.047413], [-0.011820, 0.042940, 0.968881]]
+    ),
 }
 TO_XYZ = np.array([[0.4124, 0.3576, 0.1805], [0.2126, 0.7152, 0.0722], [0.0193, 0.1192, 0.9505]])
 
@@ -138,7 +142,9 @@ def test_labels_keep_their_digits():
     with draw.empty("share") as (figure, ax):
         ax.set_yticks([0.0001, 0.12345], ["0.0001", "0.12345"])
         text = inline(figure, "x", "y")
-    assert ">0.0001<" in text and ">0.12345<" in text and not re.search(r'="[^"]*\d\.\d{3}', text), "only positions are shortened"
+    assert ">0.0001<" in text and ">0.12345<" in text and not re.search(r'="[^"]*\d\.\d{3}', text), (
+        "only positions are shortened"
+    )
 
 
 def test_legends_have_as_many_columns_as_fit():

@@ -89,11 +89,18 @@ def test_a_page_holds_the_numbers_of_its_run(graph: Any, tmp_path: Path, policy:
     shown = " ".join(read.text)
     facts = result.summary()
     for figure in (
-        f"{facts['seconds']['total']:.3f} s", f"{facts['iterations']:,}", f"{facts['transfer']['ratio']:.2f}",
-        format_size(facts["transfer"]["bytes"]), f"in {facts['transfer']['requests']:,} requests",
-        f"of a budget of {format_size(facts['memory']['budget'])}", f"device cpu, policy {policy}", "sssp on g.isthmus",
-        str(facts["transfer"]["bytes"]), repr(facts["seconds"]["kernel"]), str(graph.path),
-    ):  # fmt: skip
+        f"{facts['seconds']['total']:.3f} s",
+        f"{facts['iterations']:,}",
+        f"{facts['transfer']['ratio']:.2f}",
+        format_size(facts["transfer"]["bytes"]),
+        f"in {facts['transfer']['requests']:,} requests",
+        f"of a budget of {format_size(facts['memory']['budget'])}",
+        f"device cpu, policy {policy}",
+        "sssp on g.isthmus",
+        str(facts["transfer"]["bytes"]),
+        repr(facts["seconds"]["kernel"]),
+        str(graph.path),
+    ):
         assert figure in shown, figure
     for name, value in page.leaves(facts):
         assert name in shown
@@ -102,7 +109,7 @@ def test_a_page_holds_the_numbers_of_its_run(graph: Any, tmp_path: Path, policy:
     assert titles(text)[:6] == [head, "Result", "Top vertices", "Distribution", "Execution path", "Partitions"]
     assert {"Active", "Time", "Transfer", "Transfer so far", "Near memory", "Engines"} <= set(titles(text))
     for vertex, value in result.top(10):
-        assert f"<tr><td>{vertex}</td><td class=\"number\">{value:,}</td></tr>" in text
+        assert f'<tr><td>{vertex}</td><td class="number">{value:,}</td></tr>' in text
     assert "source 0, predecessors False, memory 10%" in shown
     for iteration in result.trace:
         assert f">{iteration.active_edges:,}<" in text
@@ -120,7 +127,15 @@ def test_a_run_in_memory_says_that_nothing_moved(graph: Any, tmp_path: Path) -> 
     text, read = written(ist.pagerank(graph), tmp_path / "run.html")
     check_alone(text, read)
     assert "All edges were in near memory, so no bytes moved" in text
-    assert set(titles(text)[1:]) == {"Active", "Time", "Near memory", "Engines", "Result", "Top vertices", "Distribution"}
+    assert set(titles(text)[1:]) == {
+        "Active",
+        "Time",
+        "Near memory",
+        "Engines",
+        "Result",
+        "Top vertices",
+        "Distribution",
+    }
     assert "policy resident" in text
     assert {"edges"} <= {name for name, _, _ in page.memory(ist.pagerank(graph).summary()["memory"])}
 

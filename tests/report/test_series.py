@@ -37,7 +37,9 @@ def test_bins_keep_sums_and_means(count):
 
 def test_of_a_modelled_device_only_its_own_seconds_count():
     data = series(Trace([iteration(k, modelled=k / 1000) for k in range(5)]))
-    assert {name: values.tolist() for name, values in data.seconds.items()} == {"modelled": [0, 0.001, 0.002, 0.003, 0.004]}
+    assert {name: values.tolist() for name, values in data.seconds.items()} == {
+        "modelled": [0, 0.001, 0.002, 0.003, 0.004]
+    }
     assert data.modelled and not series(Trace([iteration(0)])).modelled
 
 
@@ -56,7 +58,9 @@ def test_hit_rates_weigh_edges_not_iterations():
 
 
 def test_the_map_shows_choices_as_they_were():
-    trace = Trace([iteration(0, [FILTER, NOTHING]), iteration(1, [ZERO_COPY, FILTER]), iteration(2, [NOTHING, COMPACTION])])
+    trace = Trace(
+        [iteration(0, [FILTER, NOTHING]), iteration(1, [ZERO_COPY, FILTER]), iteration(2, [NOTHING, COMPACTION])]
+    )
     found = choice_map(trace, 1)
     assert found.codes.tolist() == [[FILTER, ZERO_COPY, NOTHING], [NOTHING, FILTER, COMPACTION]]
     assert (found.partitions, found.row_step) == (2, 1)

@@ -1,4 +1,6 @@
-"""The page of a comparison of streams: it holds the numbers of all recipes and batches, says which recipe to take, and loads nothing."""
+"""The page of a comparison of streams: it holds the numbers of all recipes and batches, says which recipe to take, and
+loads nothing.
+"""
 
 from __future__ import annotations
 
@@ -35,19 +37,33 @@ def test_a_page_holds_the_numbers_of_all_recipes(found: Any, tmp_path: Path) -> 
     read = Reader(text)
     check_alone(text, read)
     shown = " ".join(read.text)
-    assert "Recipes of streams on g.isthmus" in shown and "5 batches, 1,000 changes" in shown and "device model:a5000, memory 10%" in shown
+    assert (
+        "Recipes of streams on g.isthmus" in shown
+        and "5 batches, 1,000 changes" in shown
+        and "device model:a5000, memory 10%" in shown
+    )
     assert found.advice in shown and "all recipes have the same sssp, bfs." in shown
     assert titles(text) == [*ANSWER, *ANSWER, "Time", "Transfer", "Requests", "Hits"]
     for recipe, run in found.runs.items():
         moved = run.transfer
         for figure in (
-            recipe, f"{moved.modelled:.6f}", format_size(moved.bytes), f"{moved.requests:,}", f"{run.affected:,}", f"{run.edges_read:,}",
-            format_size(run.near_peak), stream_recipe(recipe).words, repr(moved.modelled), "transfer.upkeep_bytes",
-        ):  # fmt: skip
+            recipe,
+            f"{moved.modelled:.6f}",
+            format_size(moved.bytes),
+            f"{moved.requests:,}",
+            f"{run.affected:,}",
+            f"{run.edges_read:,}",
+            format_size(run.near_peak),
+            stream_recipe(recipe).words,
+            repr(moved.modelled),
+            "transfer.upkeep_bytes",
+        ):
             assert figure in shown, (recipe, figure)
         for k in range(5):
             assert f">{run.by_batch['modelled'][k]:.6f}<" in text and f">{int(run.by_batch['requests'][k]):,}<" in text
-        assert sum(run.by_batch["bytes"]) == moved.bytes and sum(run.by_batch["modelled"]) == pytest.approx(moved.modelled)
+        assert sum(run.by_batch["bytes"]) == moved.bytes and sum(run.by_batch["modelled"]) == pytest.approx(
+            moved.modelled
+        )
     least = min(run.transfer.bytes for run in found.runs.values())
     assert f'best">{format_size(least)}</td>' in text
 
@@ -89,16 +105,21 @@ def compared(**runs: tuple[float, int, float]) -> StreamComparison:
 def test_the_recipe_to_take() -> None:
     best = compared(auto=(0.001, 5_000, 0.62), grapin_zc=(0.002, 9_000, 0.0), grapin_page=(0.009, 90_000, 0.0)).advice
     assert best == (
-        "Take auto: 1 ms modelled, 50 % less than grapin-zc, the next. It also moves the fewest bytes, 5 kB, as 62 % of the edges that it "
+        "Take auto: 1 ms modelled, 50 % less than grapin-zc, the next. It also moves the fewest bytes, 5 kB, as 62 % "
+        "of the edges that it "
         "reads are near."
     )
     other = compared(auto=(0.0015, 5_000, 0.62), grapin_zc=(0.0012, 10_000, 0.0)).advice
-    assert other.startswith("Take grapin-zc: 1.2 ms modelled, 20 % less than auto, the next. auto moves 50 % fewer bytes, but ")
+    assert other.startswith(
+        "Take grapin-zc: 1.2 ms modelled, 20 % less than auto, the next. auto moves 50 % fewer bytes, but "
+    )
     assert "at the link's full rate its bytes would take less than 1 % of its time" in other
     slow = compared(auto=(0.0015, 600_000, 0.62), grapin_zc=(0.0012, 1_000_000, 0.0)).advice
     assert "its bytes would take 40 % of its time" in slow
     assert compared(auto=(0.001, 5, 0.0)).advice == "Only auto was run."
-    assert compared(auto=(0.001, 5, 0.0), grapin=(0.001, 5, 0.0)).advice.startswith("Take auto: 1 ms modelled, as long as grapin. It also")
+    assert compared(auto=(0.001, 5, 0.0), grapin=(0.001, 5, 0.0)).advice.startswith(
+        "Take auto: 1 ms modelled, as long as grapin. It also"
+    )
     nothing = compared(auto=(0.0, 0, 0.0), grapin=(0.0, 0, 0.0))
     for run in nothing.runs.values():
         run.batches = 0
@@ -106,7 +127,10 @@ def test_the_recipe_to_take() -> None:
 
 
 def test_thousands_of_batches_stay_small() -> None:
-    columns = {name: [float(k) for k in range(1000)] for name in ("changes", "bytes", "requests", "hit_edges", "miss_edges", "modelled")}
+    columns = {
+        name: [float(k) for k in range(1000)]
+        for name in ("changes", "bytes", "requests", "hit_edges", "miss_edges", "modelled")
+    }
     binned = stream_page.bins(columns)
     assert binned["sizes"].size <= 120 and binned["sizes"].sum() == 1000
     assert binned["bytes"][0] == np.mean(columns["bytes"][: int(binned["sizes"][0])])
@@ -128,7 +152,10 @@ def test_no_batches(tmp_path: Path) -> None:
 def test_recipes_have_lines_of_their_own() -> None:
     lines = {(recipe.colour, recipe.dash) for recipe in RECIPES.values()}
     assert len(lines) == len(RECIPES)
-    variants = {(each.colour, each.dash) for each in (stream_recipe(f"{name}:resend") for name in RECIPES if name != "grapin-recompute")}
+    variants = {
+        (each.colour, each.dash)
+        for each in (stream_recipe(f"{name}:resend") for name in RECIPES if name != "grapin-recompute")
+    }
     assert not variants & lines
 
 

@@ -27,10 +27,15 @@ def graph(tmp_path_factory: pytest.TempPathFactory) -> Any:
 
 
 DECLARED = (
-    Column("predecessor", Holds.VERTICES, unique=False), Column("pagerank*", within=Within.TOTAL), Column("php", within=Within.TOTAL),
-    Column("voltage", within=Within.EACH), Column("current", within=Within.TOTAL, figure="current_bound"),
-    Column("katz_centrality", within=Within.RELATIVE), Column("source", Holds.PLACES), Column("target", Holds.PLACES),
-)  # fmt: skip
+    Column("predecessor", Holds.VERTICES, unique=False),
+    Column("pagerank*", within=Within.TOTAL),
+    Column("php", within=Within.TOTAL),
+    Column("voltage", within=Within.EACH),
+    Column("current", within=Within.TOTAL, figure="current_bound"),
+    Column("katz_centrality", within=Within.RELATIVE),
+    Column("source", Holds.PLACES),
+    Column("target", Holds.PLACES),
+)
 
 
 def result(graph: Any, kind: type = Result, bound: dict[str, float] | None = None, **columns: Any) -> Result:
@@ -68,7 +73,9 @@ def test_hub_order_names_the_right_vertex(tmp_path: Any) -> None:
 
 def test_sums_may_differ_by_rounding(graph: Any) -> None:
     assert both(graph, {"score": [1.0, 2.0, 0.3]}, {"score": [1.0, 2.0, 0.1 + 0.2]}) is None
-    assert "score of vertex 20 is 2 against 2.00001" in str(both(graph, {"score": [1.0, 2.0, 3.0]}, {"score": [1.0, 2.00001, 3.0]}))
+    assert "score of vertex 20 is 2 against 2.00001" in str(
+        both(graph, {"score": [1.0, 2.0, 3.0]}, {"score": [1.0, 2.00001, 3.0]})
+    )
     tight = [result(graph, score=[1.0, 2.0, 3.0]), result(graph, score=[1.0, 2.0000001, 3.0])]
     assert difference(*tight) is not None
     assert difference(*tight, tolerance=1e-6) is None
@@ -77,8 +84,14 @@ def test_sums_may_differ_by_rounding(graph: Any) -> None:
 def test_unreached_and_undefined(graph: Any) -> None:
     inf, nan = np.inf, np.nan
     assert both(graph, {"distance": [0.0, inf, nan]}, {"distance": [0.0, inf, nan]}) is None
-    assert both(graph, {"distance": [0.0, inf, 1.0]}, {"distance": [0.0, 7.0, 1.0]}) == "distance of vertex 20 is inf against 7"
-    assert both(graph, {"distance": [0.0, 5.0, nan]}, {"distance": [0.0, 5.0, 1.0]}) == "distance of vertex 30 is nan against 1"
+    assert (
+        both(graph, {"distance": [0.0, inf, 1.0]}, {"distance": [0.0, 7.0, 1.0]})
+        == "distance of vertex 20 is inf against 7"
+    )
+    assert (
+        both(graph, {"distance": [0.0, 5.0, nan]}, {"distance": [0.0, 5.0, 1.0]})
+        == "distance of vertex 30 is nan against 1"
+    )
     assert "inf against -inf" in str(both(graph, {"width": [inf, 1.0, 1.0]}, {"width": [-inf, 1.0, 1.0]}))
 
 
@@ -105,7 +118,9 @@ def test_katz_is_relative_in_every_entry(graph: Any) -> None:
     bound = {"error_bound": 1e-3}
     base = np.array([1.0, 1e-3, 1e-6])
     assert both(graph, {"katz_centrality": base}, {"katz_centrality": base * 1.0035}, bound=bound) is None
-    assert "of vertex 30" in str(both(graph, {"katz_centrality": base}, {"katz_centrality": base * [1, 1, 1.005]}, bound=bound))
+    assert "of vertex 30" in str(
+        both(graph, {"katz_centrality": base}, {"katz_centrality": base * [1, 1, 1.005]}, bound=bound)
+    )
     hopeless = {"error_bound": 2.0}
     assert both(graph, {"katz_centrality": base}, {"katz_centrality": base * 9}, bound=hopeless) is None
 

@@ -20,7 +20,8 @@ from isthmus.link.card_costs import remember
 from isthmus.runtime import auto_device, device
 from isthmus.runtime.auto_device import Load, budget, on_gpu, on_processor
 
-SLOW = replace(FAST, start_seconds=1e-9, kernel_seconds=1e-9, host_edge_rate=1e3)  # a machine on which every graph pays for a GPU
+# a machine on which every graph pays for a GPU.
+SLOW = replace(FAST, start_seconds=1e-9, kernel_seconds=1e-9, host_edge_rate=1e3)
 
 
 @pytest.fixture
@@ -35,7 +36,9 @@ def machine(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Any:
 
     def make(*costs: Any, trouble: str = "", **options: Any) -> list[LazyCard]:
         cards = [LazyCard(name=f"cuda:{number}", **options) for number in range(len(costs))]
-        monkeypatch.setattr(shim, "found", lambda: ([shim.Found(k, f"GPU {k}", (8, 0), trouble) for k in range(len(costs))], ""))
+        monkeypatch.setattr(
+            shim, "found", lambda: ([shim.Found(k, f"GPU {k}", (8, 0), trouble) for k in range(len(costs))], "")
+        )
         monkeypatch.setattr(device, "open_card", lambda number: cards[number])
         for number, known in enumerate(costs):
             if known is not None:
@@ -66,7 +69,9 @@ def test_a_gpu_that_does_not_pay_is_not_touched(machine: Any, graph: Any, costs:
     (card,) = machine(costs)
     result = ist.bfs(graph, 1)
     assert result.summary()["device"] == "cpu"
-    assert [note for note in result.trace.notes if note.startswith("device auto: the processor; a run takes an estimated ")]
+    assert [
+        note for note in result.trace.notes if note.startswith("device auto: the processor; a run takes an estimated ")
+    ]
     assert card.record_of == [] and card.taken == 0
 
 
@@ -128,7 +133,9 @@ def test_a_program_that_cannot_run_there_runs_on_the_processor(machine: Any, gra
         ist.bfs(graph, 1, device="cuda:0")
 
 
-def test_a_kernel_that_finds_no_room_runs_on_the_processor(machine: Any, graph: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_kernel_that_finds_no_room_runs_on_the_processor(
+    machine: Any, graph: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
     (card,) = machine(SLOW)
 
     def full(*given: Any) -> None:
@@ -136,11 +143,15 @@ def test_a_kernel_that_finds_no_room_runs_on_the_processor(machine: Any, graph: 
 
     monkeypatch.setattr(card, "launch", full)
     result = ist.bfs(graph, 1)
-    assert result.summary()["device"] == "cpu" and np.array_equal(result.filled(), ist.bfs(graph, 1, device="cpu").filled())
+    assert result.summary()["device"] == "cpu" and np.array_equal(
+        result.filled(), ist.bfs(graph, 1, device="cpu").filled()
+    )
     assert card.held == {}
 
 
-def test_a_session_that_finds_no_room_opens_on_the_processor(machine: Any, graph: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_session_that_finds_no_room_opens_on_the_processor(
+    machine: Any, graph: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
     (card,) = machine(SLOW)
 
     def full() -> None:

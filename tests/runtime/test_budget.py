@@ -51,9 +51,17 @@ class Numbers(SimpleNamespace):
 
 def program(weights: bool = False, **changes: Any) -> Any:
     usual = {
-        "name": "search", "sides": ("out",), "state_bytes": 24, "solve_bytes": 16, "max_iter": None, "runs_again": False,
-        "needs_spare_memory": False, "follows_each_vertex_once": False, "reads_weights": lambda: weights, "table_bytes": lambda graph: 500,
-    }  # fmt: skip
+        "name": "search",
+        "sides": ("out",),
+        "state_bytes": 24,
+        "solve_bytes": 16,
+        "max_iter": None,
+        "runs_again": False,
+        "needs_spare_memory": False,
+        "follows_each_vertex_once": False,
+        "reads_weights": lambda: weights,
+        "table_bytes": lambda graph: 500,
+    }
     return SimpleNamespace(**{**usual, **changes})
 
 
@@ -67,9 +75,14 @@ def test_a_share_is_for_edges_and_the_rest_for_vertices() -> None:
     assert (near.budget, near.edges, near.cache, near.resident) == (VERTEX + EDGES // 10, EDGES // 10, 0, False)
     assert (near.least, near.whole, near.peak) == (VERTEX + LEAST_EDGES, VERTEX + ALL_EDGES, near.budget)
     assert near.as_dict() == {
-        "budget": near.budget, "state": STATE, "offsets": LISTS + CHECKSUMS, "frontier": FRONTIER, "edges": EDGES // 10,
-        "resident": False, "cache": 0,
-    }  # fmt: skip
+        "budget": near.budget,
+        "state": STATE,
+        "offsets": LISTS + CHECKSUMS,
+        "frontier": FRONTIER,
+        "edges": EDGES // 10,
+        "resident": False,
+        "cache": 0,
+    }
 
 
 def test_what_a_program_reads_counts() -> None:
@@ -84,12 +97,15 @@ def test_checksums_are_those_of_arrays_in_files() -> None:
     assert checksum_bytes(Numbers(), "out", True) == 8 * 900  # type: ignore[arg-type]
 
 
-@pytest.mark.parametrize(("share", "edges", "cache"), [
-    (10, EDGES // 10, 0),  # as large as buffers may get, before anything is kept
-    (50, 4 * 4 << 20, EDGES // 2 - (4 * 4 << 20)),  # enough for the buffers
-    (90, EDGES * 9 // 40, EDGES * 27 // 40),  # a quarter for the buffers
-    (300, EDGES * 3 // 4, EDGES),  # no more is kept than there is
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("share", "edges", "cache"),
+    [
+        (10, EDGES // 10, 0),  # as large as buffers may get, before anything is kept
+        (50, 4 * 4 << 20, EDGES // 2 - (4 * 4 << 20)),  # enough for the buffers
+        (90, EDGES * 9 // 40, EDGES * 27 // 40),  # a quarter for the buffers
+        (300, EDGES * 3 // 4, EDGES),  # no more is kept than there is
+    ],
+)
 def test_memory_to_spare_keeps_edges(share: int, edges: int, cache: int) -> None:
     near = planned(f"{share}%", keeps=True)
     assert (near.edges, near.cache) == (edges, cache)
@@ -142,9 +158,13 @@ def test_a_modelled_device_has_smaller_buffers_and_no_checksums() -> None:
 
 
 def test_the_least_that_works_is_exact() -> None:
-    with pytest.raises(BudgetError, match=(
-        r"^search on numbers needs at least 1\.12 MB near memory \(vertex state 69\.7 kB\); got 1\.12 MB\. Give memory='2MB' or more$"
-    )):  # fmt: skip
+    with pytest.raises(
+        BudgetError,
+        match=(
+            r"^search on numbers needs at least 1\.12 MB near memory \(vertex state 69\.7 kB\); got 1\.12 MB\. Give "
+            r"memory='2MB' or more$"
+        ),
+    ):
         planned(VERTEX + LEAST_EDGES - 1)
     near = planned(VERTEX + LEAST_EDGES)
     assert (near.least, near.edges, near.notes) == (near.budget, LEAST_EDGES, [])
@@ -179,18 +199,21 @@ def split_by(recipe: Any, of: Any = None, memory: Any = "90%", model: Any = None
     return split_for(of or program(), Numbers(), recipe, model, memory, 2, "filter")  # type: ignore[arg-type]
 
 
-@pytest.mark.parametrize(("recipe", "changes", "keeps"), [
-    ({}, {}, True),
-    ({"keeps": False}, {}, False),
-    ({}, {"needs_spare_memory": True}, False),
-    ({}, {"max_iter": 1}, False),  # one pass uses every edge once
-    ({}, {"max_iter": 1, "runs_again": True}, True),
-    ({}, {"max_iter": 2}, True),
-    ({"pages": True}, {"max_iter": 1}, True),
-    ({}, {"follows_each_vertex_once": True}, True),  # partitions hold many vertices
-    ({"cache": "vertices"}, {"follows_each_vertex_once": True}, False),
-    ({"cache": "vertices"}, {}, True),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("recipe", "changes", "keeps"),
+    [
+        ({}, {}, True),
+        ({"keeps": False}, {}, False),
+        ({}, {"needs_spare_memory": True}, False),
+        ({}, {"max_iter": 1}, False),  # one pass uses every edge once
+        ({}, {"max_iter": 1, "runs_again": True}, True),
+        ({}, {"max_iter": 2}, True),
+        ({"pages": True}, {"max_iter": 1}, True),
+        ({}, {"follows_each_vertex_once": True}, True),  # partitions hold many vertices
+        ({"cache": "vertices"}, {"follows_each_vertex_once": True}, False),
+        ({"cache": "vertices"}, {}, True),
+    ],
+)
 def test_edges_are_kept_if_they_can_be_used_again(recipe: dict[str, Any], changes: dict[str, Any], keeps: bool) -> None:
     near = split_by(recipe_of(**recipe), program(**changes))
     index = VERTEX_BYTES * 1000 if recipe.get("cache") == "vertices" else 0
@@ -203,7 +226,9 @@ def test_from_disk_pages_are_64_blocks_at_least() -> None:
 
 
 def model_of(near_bytes: int) -> Any:
-    return SimpleNamespace(name="card", gpu="", near=SimpleNamespace(bytes=near_bytes), managed=SimpleNamespace(page_bytes=65536))
+    return SimpleNamespace(
+        name="card", gpu="", near=SimpleNamespace(bytes=near_bytes), managed=SimpleNamespace(page_bytes=65536)
+    )
 
 
 def test_on_a_modelled_device_each_array_has_a_page() -> None:
@@ -282,7 +307,9 @@ def test_all_of_the_edges_stay_near_when_they_fit(graph: Any) -> None:
 
 def test_too_little_names_the_least_that_works(graph: Any) -> None:
     """And that least does work, on every engine."""
-    with pytest.raises(BudgetError, match=r"sssp on <Graph: .*> needs at least .* near memory \(vertex state .*\); got 10 kB") as caught:
+    with pytest.raises(
+        BudgetError, match=r"sssp on <Graph: .*> needs at least .* near memory \(vertex state .*\); got 10 kB"
+    ) as caught:
         ist.sssp(graph, 0, memory="10kB")
     least = str(caught.value).split("memory='")[1].split("'")[0]
     expected = ist.sssp(graph, 0).values
@@ -292,12 +319,15 @@ def test_too_little_names_the_least_that_works(graph: Any) -> None:
         assert split(result)["near_peak"] <= split(result)["budget"]
 
 
-@pytest.mark.parametrize("run", [
-    lambda g, **how: ist.bfs(g, 0, predecessors=True, **how),
-    lambda g, **how: ist.sssp(g, 0, predecessors=True, **how),
-    lambda g, **how: ist.pagerank(g, weight=True, **how),
-    lambda g, **how: ist.pagerank(g, weight=True, dangling={0: 1}, **how),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "run",
+    [
+        lambda g, **how: ist.bfs(g, 0, predecessors=True, **how),
+        lambda g, **how: ist.sssp(g, 0, predecessors=True, **how),
+        lambda g, **how: ist.pagerank(g, weight=True, **how),
+        lambda g, **how: ist.pagerank(g, weight=True, dangling={0: 1}, **how),
+    ],
+)
 def test_a_budget_that_is_too_little_for_a_later_pass_fails_before_the_first(tmp_path: Path, run: Any) -> None:
     graph = ist.generate("rmat", tmp_path / "g.isthmus", scale=12, weights="1:9")
     low, high = 10**5, 3 * 10**6
@@ -344,12 +374,22 @@ def large(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
-@pytest.mark.parametrize(("algorithm", "policy", "memory"), [
-    ("pagerank", "filter", "10%"), ("bfs", "emogi", "10%"), ("weakly_connected_components", "filter", "10%"),
-    ("bfs", "subway", "10%"), ("pagerank", "unified", "60%"), ("pagerank", "auto", "60%"), ("sssp", "hytgraph", "60%"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("algorithm", "policy", "memory"),
+    [
+        ("pagerank", "filter", "10%"),
+        ("bfs", "emogi", "10%"),
+        ("weakly_connected_components", "filter", "10%"),
+        ("bfs", "subway", "10%"),
+        ("pagerank", "unified", "60%"),
+        ("pagerank", "auto", "60%"),
+        ("sssp", "hytgraph", "60%"),
+    ],
+)
 def test_a_process_stays_within_its_promise(large: Path, algorithm: str, policy: str, memory: str) -> None:
-    options = {"bfs": ["--source", "0", "--predecessors"], "sssp": ["--source", "0"], "pagerank": ["--tol", "0.1"]}.get(algorithm, [])
+    options = {"bfs": ["--source", "0", "--predecessors"], "sssp": ["--source", "0"], "pagerank": ["--tol", "0.1"]}.get(
+        algorithm, []
+    )
     outcome = process("run", algorithm, large, *options, "--memory", memory, "--policy", policy, "--json", timeout=120)
     assert outcome.returncode == 0, outcome.stderr
     facts = json.loads(outcome.stdout)
@@ -368,10 +408,18 @@ def isolated(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFa
         yield graph
 
 
-@pytest.mark.parametrize("name", [
-    "core_number", "label_propagation", "weakly_connected_components", "strongly_connected_components", "minimum_spanning_forest",
-    "triangle_count", "pagerank",
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "name",
+    [
+        "core_number",
+        "label_propagation",
+        "weakly_connected_components",
+        "strongly_connected_components",
+        "minimum_spanning_forest",
+        "triangle_count",
+        "pagerank",
+    ],
+)
 def test_every_array_of_a_run_is_counted(isolated: Any, name: str) -> None:
     """Beside the least budget a run allocates a few buffers that do not grow with the graph."""
     run = getattr(ist, name)

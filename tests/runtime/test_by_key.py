@@ -61,7 +61,10 @@ def test_what_equals_an_id_and_is_none() -> None:
             result[other]
     with pytest.raises(UnknownVertexError, match="no vertex 13 in the graph"):
         result[13]
-    with pytest.raises(UnknownVertexError, match="bfs has no column 'x'; it has distance, and no vertex 'x' in the graph; its ids are int"):
+    with pytest.raises(
+        UnknownVertexError,
+        match="bfs has no column 'x'; it has distance, and no vertex 'x' in the graph; its ids are int",
+    ):
         result["x"]
 
 

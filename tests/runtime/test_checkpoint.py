@@ -1,4 +1,6 @@
-"""Runs that are stopped between two iterations and go on in another process, or as if in one: the same answers, less work."""
+"""Runs that are stopped between two iterations and go on in another process, or as if in one: the same answers, less
+work.
+"""
 
 from __future__ import annotations
 
@@ -121,9 +123,18 @@ RUNS: dict[str, Callable[..., Any]] = {
     "own, by hand": lambda g, **how: ist.run(Hops(0), g, **how),
 }
 SYNCHRONOUS = (  # those whose iterations are the same every time
-    "bfs", "pagerank", "pagerank, rounds", "personalized_pagerank", "katz", "multi_source_bfs", "betweenness_centrality",
-    "label_propagation", "core_number", "triangle_count", "own, by hand",
-)  # fmt: skip
+    "bfs",
+    "pagerank",
+    "pagerank, rounds",
+    "personalized_pagerank",
+    "katz",
+    "multi_source_bfs",
+    "betweenness_centrality",
+    "label_propagation",
+    "core_number",
+    "triangle_count",
+    "own, by hand",
+)
 
 
 @pytest.fixture(scope="module")
@@ -261,19 +272,32 @@ def watch(iteration):
     if iteration.number == int(sys.argv[4]):
         os.kill(os.getpid(), signal.SIGKILL)
 
-RUNS[sys.argv[1]](ist.open(sys.argv[2]), checkpoint=sys.argv[3], checkpoint_every=0, memory="1%", policy="filter", watch=watch)
+graph, where = ist.open(sys.argv[2]), sys.argv[3]
+RUNS[sys.argv[1]](graph, checkpoint=where, checkpoint_every=0, memory="1%", policy="filter", watch=watch)
 """
 KILLED = {
-    "bfs": 2, "sssp": 3, "pagerank": 5, "katz": 3, "label_propagation": 4, "core_number": 6, "multi_source_bfs": 2,
-    "own, monotone": 3, "own, accumulative": 5, "own, by hand": 2, "bfs, predecessors": 2, "triangle_count": 1,
-}  # fmt: skip
+    "bfs": 2,
+    "sssp": 3,
+    "pagerank": 5,
+    "katz": 3,
+    "label_propagation": 4,
+    "core_number": 6,
+    "multi_source_bfs": 2,
+    "own, monotone": 3,
+    "own, accumulative": 5,
+    "own, by hand": 2,
+    "bfs, predecessors": 2,
+    "triangle_count": 1,
+}
 
 
 @pytest.mark.parametrize("name", KILLED)
 def test_kill_9(name, graph, folder):
     root = Path(__file__).parent.parent.parent
     command = [sys.executable, "-c", SCRIPT, name, str(graph.path), str(folder), str(KILLED[name])]
-    killed = subprocess.run(command, cwd=root, capture_output=True, text=True, env={**os.environ, "PYTHONPATH": f"{root}/src:{root}"})
+    killed = subprocess.run(
+        command, cwd=root, capture_output=True, text=True, env={**os.environ, "PYTHONPATH": f"{root}/src:{root}"}
+    )
     assert killed.returncode == -signal.SIGKILL, killed.stderr
     assert f"pass-1.iteration-{KILLED[name]}" in names(folder)
     expected = RUNS[name](graph, **FAR)
@@ -286,7 +310,18 @@ def test_kill_9(name, graph, folder):
 
 def test_killed_at_any_moment(undirected, folder, tmp_path):
     """By the command line, again and again, also in the middle of writing."""
-    command = [*COMMAND, "run", "pagerank", str(undirected.path), "--memory", "1%", "--policy", "filter", "--tol", "1e-12"]
+    command = [
+        *COMMAND,
+        "run",
+        "pagerank",
+        str(undirected.path),
+        "--memory",
+        "1%",
+        "--policy",
+        "filter",
+        "--tol",
+        "1e-12",
+    ]
     command += ["-o", str(tmp_path / "ranks.npy"), "--checkpoint", str(folder), "--checkpoint-every", "0"]
     kills, last_try = 0, time.monotonic() + 60
     for wait in itertools.cycle((0.0, 0.05, 0.11, 0.02, 0.08)):
@@ -309,15 +344,19 @@ def test_killed_at_any_moment(undirected, folder, tmp_path):
 
 # Settling
 
+
 @pytest.fixture(scope="module")
 def grid(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
-    with ist.generate("grid", tmp_path_factory.mktemp("grid") / "g.isthmus", rows=300, columns=300, seed=1, weights="1:255") as graph:
+    with ist.generate(
+        "grid", tmp_path_factory.mktemp("grid") / "g.isthmus", rows=300, columns=300, seed=1, weights="1:255"
+    ) as graph:
         yield graph
 
 
-@pytest.mark.parametrize(("name", "threads"), [
-    ("bfs", 1), ("bfs", 2), ("bfs", 5), ("sssp", 5), ("widest_path", 1), ("own, monotone", 2), ("own, monotone", 5),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("name", "threads"),
+    [("bfs", 1), ("bfs", 2), ("bfs", 5), ("sssp", 5), ("widest_path", 1), ("own, monotone", 2), ("own, monotone", 5)],
+)
 def test_settling(name, threads, grid, folder, sized):
     """Partitions that are worked to a standstill stand still for a checkpoint."""
     sized(settled_record=2)
@@ -362,7 +401,9 @@ def test_nobody_works_while_a_checkpoint_is_written(grid, folder, monkeypatch, s
 
 
 @pytest.mark.parametrize(
-    "start", [np.array([3, 900, 17]), np.arange(0, 50_000, 2), None, np.array([], np.int64)], ids=["few", "many", "all", "none"]
+    "start",
+    [np.array([3, 900, 17]), np.arange(0, 50_000, 2), None, np.array([], np.int64)],
+    ids=["few", "many", "all", "none"],
 )
 def test_a_frontier_comes_back(start, folder):
     frontier, other = Frontier(50_000, 2), Frontier(50_000, 5)
@@ -370,7 +411,11 @@ def test_a_frontier_comes_back(start, folder):
     other.start(np.array([1, 2, 3]))
     saved.write(folder, {}, checkpoints.remember(frontier))
     checkpoints.recall(other, **saved.Saved(folder).load({"marks": other.marks}))
-    assert (other.count, other.all_active, other.list is None) == (frontier.count, frontier.all_active, frontier.list is None)
+    assert (other.count, other.all_active, other.list is None) == (
+        frontier.count,
+        frontier.all_active,
+        frontier.list is None,
+    )
     assert (other.rows(0, 50_000) == frontier.rows(0, 50_000)).all()
     assert (other.marks == frontier.marks).all()
 
@@ -405,6 +450,7 @@ def test_an_error_while_settling_stops_for_a_checkpoint(grid, folder, monkeypatc
 
 # Several passes
 
+
 @pytest.mark.parametrize("name", ["bfs, predecessors", "pagerank, dangling", "circuit"])
 def test_a_pass_that_has_ended_is_not_done_again(name, graph, folder):
     run = RUNS[name]
@@ -431,7 +477,9 @@ def test_inference(tmp_path, folder):
     edges = [(u, v) for k in range(3) for u in layers[k] for v in layers[k + 1]]
     sources, targets = np.array(edges).T
     inputs = draw.normal(size=(3, 6))
-    with ist.ingest((sources, targets, draw.normal(size=len(edges))), tmp_path / "n.isthmus", allow_negative=True) as network:
+    with ist.ingest(
+        (sources, targets, draw.normal(size=len(edges))), tmp_path / "n.isthmus", allow_negative=True
+    ) as network:
         expected = ist.nn_inference(network, inputs, layers=sizes, **FAR)
         for count in (2, 3):
             stopped(lambda g, **how: ist.nn_inference(g, inputs, layers=sizes, **how), network, folder, count, **FAR)
@@ -445,12 +493,15 @@ def test_inference(tmp_path, folder):
 
 # Memory
 
+
 @pytest.mark.parametrize("name", ["label_propagation", "betweenness_centrality", "triangle_count"])
 def test_programs_that_use_all_memory_go_on_with_what_they_had(name, undirected, folder):
     run = RUNS[name]
     expected = run(undirected, **FAR)
     stopped(run, undirected, folder, 2, policy="filter", memory="300%")
-    with pytest.raises(BudgetError, match=r"iteration-1: was written with a budget of .* give memory=[0-9]+, or give --restart"):
+    with pytest.raises(
+        BudgetError, match=r"iteration-1: was written with a budget of .* give memory=[0-9]+, or give --restart"
+    ):
         run(undirected, checkpoint=folder, policy="filter", memory="150%")
     assert_same(name, expected, run(undirected, checkpoint=folder, policy="filter", memory="400%"))
 
@@ -483,10 +534,30 @@ def test_writing_and_reading_take_little_memory(folder):
     assert peak < array.nbytes + (12 << 20)  # the second array has no place yet
 
 
-@pytest.mark.parametrize("value", [
-    None, True, -(2**70), 0.1, float("inf"), "ü\n", np.uint32(7), np.float64("-inf"), np.bool_(True), [], (), {}, [1, (2, {"a": [None]})],
-    np.arange(6, dtype=np.uint8).reshape(2, 3), np.zeros((0, 3)), np.array(5), np.arange(10)[::2], np.array([True, False]),
-], ids=repr)  # fmt: skip
+@pytest.mark.parametrize(
+    "value",
+    [
+        None,
+        True,
+        -(2**70),
+        0.1,
+        float("inf"),
+        "ü\n",
+        np.uint32(7),
+        np.float64("-inf"),
+        np.bool_(True),
+        [],
+        (),
+        {},
+        [1, (2, {"a": [None]})],
+        np.arange(6, dtype=np.uint8).reshape(2, 3),
+        np.zeros((0, 3)),
+        np.array(5),
+        np.arange(10)[::2],
+        np.array([True, False]),
+    ],
+    ids=repr,
+)
 def test_what_is_saved_comes_back(value, folder):
     saved.write(folder, {"x": 1}, {"value": value})
     got = saved.Saved(folder)
@@ -503,6 +574,7 @@ def test_what_is_saved_comes_back(value, folder):
 
 # Damage, other runs, full disks
 
+
 def damage(path: Path, at: int) -> None:
     with path.open("r+b") as file:
         file.seek(at)
@@ -511,15 +583,18 @@ def damage(path: Path, at: int) -> None:
         file.write(bytes([byte[0] ^ 1]))
 
 
-@pytest.mark.parametrize(("file", "how", "message"), [
-    ("arrays", lambda path: damage(path, 5000), r"arrays: is damaged at byte 4096 \(the checksum"),
-    ("arrays", lambda path: os.truncate(path, 4096), "arrays: does not have the [0-9]+ bytes"),
-    ("arrays", lambda path: path.unlink(), "arrays: No such file"),
-    ("arrays.xxh3", lambda path: damage(path, 3), "arrays.xxh3: is damaged"),
-    ("manifest.json", lambda path: damage(path, 60), "manifest.json: is damaged"),
-    ("manifest.json", lambda path: path.unlink(), "manifest.json: No such file"),
-    ("manifest.json", lambda path: path.write_bytes(b""), "manifest.json: is damaged"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("file", "how", "message"),
+    [
+        ("arrays", lambda path: damage(path, 5000), r"arrays: is damaged at byte 4096 \(the checksum"),
+        ("arrays", lambda path: os.truncate(path, 4096), "arrays: does not have the [0-9]+ bytes"),
+        ("arrays", lambda path: path.unlink(), "arrays: No such file"),
+        ("arrays.xxh3", lambda path: damage(path, 3), "arrays.xxh3: is damaged"),
+        ("manifest.json", lambda path: damage(path, 60), "manifest.json: is damaged"),
+        ("manifest.json", lambda path: path.unlink(), "manifest.json: No such file"),
+        ("manifest.json", lambda path: path.write_bytes(b""), "manifest.json: is damaged"),
+    ],
+)
 def test_a_damaged_checkpoint(file, how, message, undirected, folder):
     [name] = stopped(RUNS["sssp"], undirected, folder, 3)
     how(folder / name / file)
@@ -533,10 +608,17 @@ def test_a_damaged_checkpoint(file, how, message, undirected, folder):
 
 def test_a_checkpoint_of_another_run(graph, undirected, folder):
     [name] = stopped(RUNS["sssp"], undirected, folder, 3)
-    for other in (lambda **how: ist.sssp(undirected, 1, **how), lambda **how: ist.sssp(undirected, 0, cutoff=50, **how),
-                  lambda **how: ist.sssp(undirected, 0, predecessors=True, **how), lambda **how: ist.pagerank(undirected, **how),
-                  lambda **how: ist.run(toll(source=0), undirected, **how), lambda **how: ist.katz(undirected, **how)):  # fmt: skip
-        with pytest.raises(StoreError, match=rf"{name}: is a checkpoint of sssp\(source=0\), and this run is .*name another folder"):
+    for other in (
+        lambda **how: ist.sssp(undirected, 1, **how),
+        lambda **how: ist.sssp(undirected, 0, cutoff=50, **how),
+        lambda **how: ist.sssp(undirected, 0, predecessors=True, **how),
+        lambda **how: ist.pagerank(undirected, **how),
+        lambda **how: ist.run(toll(source=0), undirected, **how),
+        lambda **how: ist.katz(undirected, **how),
+    ):
+        with pytest.raises(
+            StoreError, match=rf"{name}: is a checkpoint of sssp\(source=0\), and this run is .*name another folder"
+        ):
             other(checkpoint=folder, **TIGHT)
     with pytest.raises(StoreError, match=f"{name}: is a checkpoint of a run on another graph; name another folder"):
         ist.sssp(graph, 0, checkpoint=folder, **TIGHT)
@@ -553,13 +635,25 @@ def without_member(facts: dict[str, Any], *path: Any) -> dict[str, Any]:
     return changed
 
 
-@pytest.mark.parametrize("path", [
-    *((name,) for name in ("version", "bytes", "checksums", "arrays", "value", "run", "graph", "isthmus")),
-    *((name,) for name in ("pass", "iteration", "text", "memory")),
-    ("memory", "budget"), ("memory", "room"), ("arrays", 0), ("arrays", 0, "dtype"), ("arrays", 0, "shape"), ("arrays", 0, "at"),
-    ("value", "dict"), ("value", "dict", "frontier"), ("value", "dict", "program"), ("value", "dict", "frontier", "dict", "count"),
-    ("value", "dict", "program", "dict", "values"),
-], ids=str)  # fmt: skip
+@pytest.mark.parametrize(
+    "path",
+    [
+        *((name,) for name in ("version", "bytes", "checksums", "arrays", "value", "run", "graph", "isthmus")),
+        *((name,) for name in ("pass", "iteration", "text", "memory")),
+        ("memory", "budget"),
+        ("memory", "room"),
+        ("arrays", 0),
+        ("arrays", 0, "dtype"),
+        ("arrays", 0, "shape"),
+        ("arrays", 0, "at"),
+        ("value", "dict"),
+        ("value", "dict", "frontier"),
+        ("value", "dict", "program"),
+        ("value", "dict", "frontier", "dict", "count"),
+        ("value", "dict", "program", "dict", "values"),
+    ],
+    ids=str,
+)
 def test_a_sealed_manifest_that_lacks_a_member(path, undirected, folder):
     """Its checksum is right, so its structure is checked as well."""
     [name] = stopped(RUNS["sssp"], undirected, folder, 3)
@@ -571,12 +665,20 @@ def test_a_sealed_manifest_that_lacks_a_member(path, undirected, folder):
         ist.sssp(undirected, 0, checkpoint=folder, **TIGHT)
 
 
-@pytest.mark.parametrize(("count", "all_active", "listed", "marks", "message"), [
-    (1, False, [8], None, "not vertices of the graph"), (2, False, [1], None, "from 1 to 1, got 2"),
-    (1, False, [1, 1], None, "different active vertices"), (2, False, [3, 1], None, "ascending"), (1, True, [1], None, "or marks"),
-    (8, False, None, None, "or marks"), (7, True, None, None, "from 8 to 8, got 7"), (2, False, None, [1] + [0] * 7, "from 1 to 1, got 2"),
-    (1, False, None, [2] + [0] * 7, "from 0 to 1"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("count", "all_active", "listed", "marks", "message"),
+    [
+        (1, False, [8], None, "not vertices of the graph"),
+        (2, False, [1], None, "from 1 to 1, got 2"),
+        (1, False, [1, 1], None, "different active vertices"),
+        (2, False, [3, 1], None, "ascending"),
+        (1, True, [1], None, "or marks"),
+        (8, False, None, None, "or marks"),
+        (7, True, None, None, "from 8 to 8, got 7"),
+        (2, False, None, [1] + [0] * 7, "from 1 to 1, got 2"),
+        (1, False, None, [2] + [0] * 7, "from 0 to 1"),
+    ],
+)
 def test_a_frontier_that_cannot_be(count, all_active, listed, marks, message):
     frontier = Frontier(8, 1)
     listed, marks = listed and np.array(listed, np.uint32), marks and np.array(marks, np.uint8)
@@ -591,7 +693,9 @@ def test_checkpoints_that_cannot_be_removed_to_start_over(undirected, folder, mo
         raise PermissionError(errno.EPERM, "Operation not permitted")
 
     monkeypatch.setattr(os, "rename", refused)
-    with pytest.raises(StoreError, match="its checkpoints cannot be removed: Operation not permitted; name another folder"):
+    with pytest.raises(
+        StoreError, match="its checkpoints cannot be removed: Operation not permitted; name another folder"
+    ):
         ist.sssp(undirected, 0, checkpoint=folder, restart=True, **TIGHT)
 
 
@@ -610,7 +714,9 @@ def test_only_the_user_can_write_and_others_files_are_not_used(undirected, folde
     for path in (inside, inside / "arrays", inside / "arrays.xxh3", inside / "manifest.json"):
         before = path.stat().st_mode
         path.chmod(before | 0o020)
-        with pytest.raises(StoreError, match=rf"{path}: can be written by other users \(mode 7?6?[27]0\), so it is not used; .*a copy"):
+        with pytest.raises(
+            StoreError, match=rf"{path}: can be written by other users \(mode 7?6?[27]0\), so it is not used; .*a copy"
+        ):
             ist.sssp(undirected, 0, checkpoint=folder, **TIGHT)
         path.chmod(before)
     with monkeypatch.context() as patched:
@@ -632,10 +738,14 @@ def test_another_version(undirected, folder):
     facts = json.loads(path.read_bytes())
     facts.pop("checksum")
     path.write_bytes(sealed({**facts, "version": 2}))
-    with pytest.raises(StoreError, match=r"manifest.json: written in format version 2, this Isthmus reads version 1; give --restart"):
+    with pytest.raises(
+        StoreError, match=r"manifest.json: written in format version 2, this Isthmus reads version 1; give --restart"
+    ):
         ist.sssp(undirected, 0, checkpoint=folder, **TIGHT)
     path.write_bytes(sealed({**facts, "isthmus": "9.9"}))
-    with pytest.raises(StoreError, match=f"{name}: was written by Isthmus 9.9, this is {ist.__version__}; give --restart"):
+    with pytest.raises(
+        StoreError, match=f"{name}: was written by Isthmus 9.9, this is {ist.__version__}; give --restart"
+    ):
         ist.sssp(undirected, 0, checkpoint=folder, **TIGHT)
 
 
@@ -660,6 +770,7 @@ def full_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     disk = tmp_path / "disk"
     disk.mkdir()
     if subprocess.run(["mount", "-t", "tmpfs", "-o", "size=64k", "none", str(disk)], capture_output=True).returncode:
+
         def fail(*given: Any) -> None:
             raise StoreError("cannot write: No space left on device")
 
@@ -704,7 +815,10 @@ def test_a_folder_that_is_gone_costs_no_answer(name, undirected, folder):
     run = partial(ist.bfs, predecessors=True) if name == "bfs_predecessors" else ist.sssp
     result = run(undirected, 0, checkpoint=folder, checkpoint_every=0, watch=gone, **TIGHT)
     assert np.array_equal(run(undirected, 0).values, result.values)
-    assert any(note.startswith("a checkpoint could not be written; the run continues without it") for note in result.trace.notes)
+    assert any(
+        note.startswith("a checkpoint could not be written; the run continues without it")
+        for note in result.trace.notes
+    )
 
 
 def test_checkpoints_that_cannot_be_removed_cost_no_answer(undirected, folder, monkeypatch):
@@ -719,6 +833,7 @@ def test_checkpoints_that_cannot_be_removed_cost_no_answer(undirected, folder, m
 
 # What cannot be, and what is left alone
 
+
 def test_what_cannot_be_checkpointed(undirected, folder):
     with pytest.raises(OptionError, match="weakly_connected_components is one pass over the edges"):
         ist.weakly_connected_components(undirected, checkpoint=folder, **TIGHT)
@@ -726,7 +841,9 @@ def test_what_cannot_be_checkpointed(undirected, folder):
         ist.bfs(ist.generate("grid", rows=5, columns=5), 0, checkpoint=folder)
     program = Hops(0)
     program.source, program.script = 0, iter(())
-    with pytest.raises(OptionError, match=r"hops cannot be checkpointed: hops.program.own.script is of type tuple_iterator.*override"):
+    with pytest.raises(
+        OptionError, match=r"hops cannot be checkpointed: hops.program.own.script is of type tuple_iterator.*override"
+    ):
         ist.run(program, undirected, checkpoint=folder, **TIGHT)
     with pytest.raises(OptionError, match="recognise in another process"):
         ist.run(Hops(object()), undirected, checkpoint=folder, **TIGHT)
@@ -795,6 +912,7 @@ def test_two_complete_ones_the_newer_counts(undirected, folder, tmp_path):
 
 # The command line
 
+
 def command(*arguments: Any) -> subprocess.CompletedProcess[str]:
     return subprocess.run([*COMMAND, *map(str, arguments)], text=True, capture_output=True)
 
@@ -827,7 +945,19 @@ def test_others_checkpoints_are_not_cleared(undirected, folder):
 def test_checkpoints_stay_until_the_result_is_saved(undirected, folder, tmp_path):
     stopped(RUNS["sssp"], undirected, folder, 4)
     (tmp_path / "out.csv").mkdir()
-    failed = command("run", "sssp", undirected.path, "--source", "0", "--memory", "1%", "--checkpoint", folder, "-o", tmp_path / "out.csv")
+    failed = command(
+        "run",
+        "sssp",
+        undirected.path,
+        "--source",
+        "0",
+        "--memory",
+        "1%",
+        "--checkpoint",
+        folder,
+        "-o",
+        tmp_path / "out.csv",
+    )
     assert failed.returncode != 0
     assert names(folder) == ["pass-1.iteration-3"]
 

@@ -34,7 +34,9 @@ def test_every_recipe_runs_by_default(graph: Any) -> None:
     assert summary["fastest"] == min(summary["runs"], key=lambda run: run["seconds"]["total"])["recipe"]
 
 
-def fake(graph: Any, log: list[str], fail: dict[str, Exception] | None = None, wrong: str = "", seconds: Any = None) -> Any:
+def fake(
+    graph: Any, log: list[str], fail: dict[str, Exception] | None = None, wrong: str = "", seconds: Any = None
+) -> Any:
     """An algorithm that logs its recipe, fails for some, and is wrong for one."""
 
     def algorithm(graph: Any, policy: str, **how: Any) -> Any:
@@ -54,14 +56,22 @@ def fake(graph: Any, log: list[str], fail: dict[str, Exception] | None = None, w
 def test_recipes_alternate(graph: Any) -> None:
     log: list[str] = []
     seen: list[tuple[str, int]] = []
-    compare(fake(graph, log), graph, policies=["filter", "emogi"], rounds=2, begin=lambda recipe, number: seen.append((recipe, number)))
+    compare(
+        fake(graph, log),
+        graph,
+        policies=["filter", "emogi"],
+        rounds=2,
+        begin=lambda recipe, number: seen.append((recipe, number)),
+    )
     assert log == ["filter", "emogi"] * 2
     assert seen == [("filter", 1), ("emogi", 1), ("filter", 2), ("emogi", 2)]
 
 
 def test_a_single_round_is_warmed_up(graph: Any) -> None:
     log: list[str] = []
-    found = compare(fake(graph, log, {"auto": BudgetError("too small")}), graph, policies=["auto", "filter", "emogi"], rounds=1)
+    found = compare(
+        fake(graph, log, {"auto": BudgetError("too small")}), graph, policies=["auto", "filter", "emogi"], rounds=1
+    )
     assert log == ["auto", "filter", "emogi", "filter", "emogi"], "each recipe has loops of its own to compile"
     assert list(found.runs) == ["filter", "emogi"]
     assert [len(runs) for runs in found.rounds.values()] == [1, 1]
@@ -81,7 +91,9 @@ def test_the_fastest_has_the_least_median(graph: Any) -> None:
 
 def test_a_recipe_that_fails_does_not_stop_the_others(graph: Any) -> None:
     log: list[str] = []
-    found = compare(fake(graph, log, {"emogi": BudgetError("needs 5 MB")}), graph, policies=["emogi", "filter"], rounds=3)
+    found = compare(
+        fake(graph, log, {"emogi": BudgetError("needs 5 MB")}), graph, policies=["emogi", "filter"], rounds=3
+    )
     assert log == ["emogi", "filter", "filter", "filter"], "it is not tried again"
     assert list(found.runs) == ["filter"]
     assert found.summary()["failed"] == [{"recipe": "emogi", "error": "needs 5 MB"}]
@@ -113,16 +125,19 @@ def test_mistakes_that_no_recipe_can_mend_are_raised_at_once(graph: Any) -> None
     assert len(log) == 1
 
 
-@pytest.mark.parametrize(("options", "message"), [
-    ({"policies": ["fast"]}, "policy: expected one of"),
-    ({"policies": []}, "policies: expected at least one recipe, got none"),
-    ({"policies": [None]}, r"policies: expected names of recipes, got \[None\]"),
-    ({"policies": 3}, "policies: expected names of recipes, got 3"),
-    ({"rounds": 0}, "rounds: expected at least 1, got 0"),
-    ({"rounds": "2"}, "rounds: expected a whole number, got '2'"),
-    ({"tolerance": "x"}, "tolerance: expected a number of at least 0, got 'x'"),
-    ({"policy": "auto"}, r"compare: expected policies=\['auto'\], a list of recipes, got policy='auto'"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"policies": ["fast"]}, "policy: expected one of"),
+        ({"policies": []}, "policies: expected at least one recipe, got none"),
+        ({"policies": [None]}, r"policies: expected names of recipes, got \[None\]"),
+        ({"policies": 3}, "policies: expected names of recipes, got 3"),
+        ({"rounds": 0}, "rounds: expected at least 1, got 0"),
+        ({"rounds": "2"}, "rounds: expected a whole number, got '2'"),
+        ({"tolerance": "x"}, "tolerance: expected a number of at least 0, got 'x'"),
+        ({"policy": "auto"}, r"compare: expected policies=\['auto'\], a list of recipes, got policy='auto'"),
+    ],
+)
 def test_options_that_make_no_sense(graph: Any, options: dict[str, Any], message: str) -> None:
     with pytest.raises(OptionError, match=message):
         ist.compare(ist.bfs, graph, source=0, **options)
@@ -130,7 +145,9 @@ def test_options_that_make_no_sense(graph: Any, options: dict[str, Any], message
 
 def test_a_wrong_answer_is_found_and_named(graph: Any) -> None:
     right = int(ist.bfs(graph, 0).values[9])
-    with pytest.raises(DisagreementError, match=f"bfs: filter and emogi disagree: distance of vertex 9 is {right} against {right + 1}"):
+    with pytest.raises(
+        DisagreementError, match=f"bfs: filter and emogi disagree: distance of vertex 9 is {right} against {right + 1}"
+    ):
         compare(fake(graph, [], wrong="emogi"), graph, policies=["filter", "emogi"], rounds=1)
     assert DisagreementError.exit_code != 0
 
@@ -145,7 +162,9 @@ def test_a_program_of_ones_own(graph: Any) -> None:
     def hops(value: Any) -> Any:
         return value + 1
 
-    found = ist.compare(functools.partial(ist.run, hops(source=0)), graph, memory="10%", policies=["filter", "emogi"], rounds=1)
+    found = ist.compare(
+        functools.partial(ist.run, hops(source=0)), graph, memory="10%", policies=["filter", "emogi"], rounds=1
+    )
     assert found.summary()["runs"][0]["algorithm"] == "hops"
 
 
@@ -173,7 +192,11 @@ def test_words_for_tables() -> None:
     facts = {"engines": engines, "transfer": {"bytes": 1000}, "cache": {"hit_edges": 1, "miss_edges": 3}}
     assert mix(facts) == "zero-copy 97 %, filter 3 %"
     assert hits(facts) == "25.0 %"
-    near = {"engines": {"resident": {**use, "bytes": 0}}, "transfer": {"bytes": 0}, "cache": {"hit_edges": 0, "miss_edges": 0}}
+    near = {
+        "engines": {"resident": {**use, "bytes": 0}},
+        "transfer": {"bytes": 0},
+        "cache": {"hit_edges": 0, "miss_edges": 0},
+    }
     assert (mix(near), hits(near)) == ("resident", "-")
 
 

@@ -58,7 +58,11 @@ def test_kernels_of_a_delivery_follow_its_copies(use: Any, graph: Any) -> None:
     result = ist.bfs(graph, 1, **HOW)
     assert "costs and modelled seconds are those of RTX 2080 Ti: this GPU's link was not measured" in result.trace.notes
     done = [(work.kind, work.name) for work in card.done]
-    first = done.index(("launch", "sort_range")) if ("launch", "sort_range") in done else done.index(("launch", "sort_rows"))
+    first = (
+        done.index(("launch", "sort_range"))
+        if ("launch", "sort_range") in done
+        else done.index(("launch", "sort_rows"))
+    )
     assert ("copy", "copy") in done[:first]
     assert [name for kind, name in done if kind == "launch"][:2] == ["fill", "sort_rows"]
     pushes = [k for k, (_, name) in enumerate(done) if name == "push"]
@@ -101,8 +105,12 @@ def without_waits(monkeypatch: pytest.MonkeyPatch, which: str) -> None:
         monkeypatch.setattr(cuda.CudaWorker, "_run", unfinished)
 
 
-@pytest.mark.parametrize(("recipe", "which"), [("filter", "copies"), ("subway", "copies"), ("scaph", "copies"), ("filter", "kernels")])
-def test_a_wait_that_is_missing_is_found(use: Any, graph: Any, recipe: str, which: str, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(
+    ("recipe", "which"), [("filter", "copies"), ("subway", "copies"), ("scaph", "copies"), ("filter", "kernels")]
+)
+def test_a_wait_that_is_missing_is_found(
+    use: Any, graph: Any, recipe: str, which: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """New memory has zeros here, which are vertices: what kernels find in rubbish they would use as indices."""
     monkeypatch.setattr(gpus, "RUBBISH", 0)
     use()
@@ -117,7 +125,9 @@ def test_a_wait_that_is_missing_is_found(use: Any, graph: Any, recipe: str, whic
         assert not np.array_equal(found, expected)
 
 
-@pytest.mark.parametrize(("recipe", "far"), [("subway", "ram"), ("subway", "disk"), ("emogi", "disk"), ("scaph", "ram")])
+@pytest.mark.parametrize(
+    ("recipe", "far"), [("subway", "ram"), ("subway", "disk"), ("emogi", "disk"), ("scaph", "ram")]
+)
 def test_the_host_packs_while_lists_before_are_copied(
     use: Any, store: Any, sized: Any, recipe: str, far: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -142,7 +152,9 @@ def test_the_host_packs_while_lists_before_are_copied(
     assert card.held == {}
 
 
-def test_partitions_that_stay_are_copied_while_others_run(use: Any, graph: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_partitions_that_stay_are_copied_while_others_run(
+    use: Any, graph: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
     card, sent, run_meanwhile = use(), [], []
     send, run = ClockedTransfers.send, cuda.CudaWorker._run
 
@@ -167,7 +179,9 @@ def test_all_threads_of_a_session_pack(use: Any, graph: Any, sized: Any, monkeyp
     use()
     sized(few_rows=8)
     who, pack = set(), packers.pack
-    monkeypatch.setattr(packers, "pack", lambda *given: who.add(threading.current_thread().name.split("_")[0]) or pack(*given))
+    monkeypatch.setattr(
+        packers, "pack", lambda *given: who.add(threading.current_thread().name.split("_")[0]) or pack(*given)
+    )
     found = ist.sssp(graph, 1, **{**HOW, "policy": "subway"})
     assert np.array_equal(found.filled(), ist.sssp(graph, 1, device="cpu").filled())
     assert "isthmus-pack" in who
@@ -200,7 +214,9 @@ def test_memory_is_freed_whenever_the_card_fails(use: Any, graph: Any, recipe: s
         assert card.held == {}
 
 
-@pytest.mark.parametrize(("far", "link", "what"), [("disk", cuda_disk.CudaDiskLink, "_send"), ("ram", CudaLink, "_finish")])
+@pytest.mark.parametrize(
+    ("far", "link", "what"), [("disk", cuda_disk.CudaDiskLink, "_send"), ("ram", CudaLink, "_finish")]
+)
 def test_edges_that_did_not_arrive_are_loaded_again(
     use: Any, store: Any, far: str, link: Any, what: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -221,13 +237,16 @@ def test_edges_that_did_not_arrive_are_loaded_again(
         assert not card._waiting()
         result = session.bfs(1)
         assert np.array_equal(result.filled(), expected)
-        assert [result.summary()["load"]["bytes"] > 0, session.bfs(1).summary()["load"]["bytes"]] == [True, 0]  # resident
+        # Resident.
+        assert [result.summary()["load"]["bytes"] > 0, session.bfs(1).summary()["load"]["bytes"]] == [True, 0]
     assert card.held == {}
 
 
 @pytest.mark.parametrize("what", ["launch", "scan", "stream", "record"])
 def test_memory_that_work_takes_counts(use: Any, graph: Any, what: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The first launch of a kernel loads its code, prefix sums take memory of their own, and so do streams and events."""
+    """The first launch of a kernel loads its code, prefix sums take memory of their own, and so do streams and
+    events.
+    """
     how = {**HOW, "policy": "hytgraph", "memory": "40%"}
     for before in (0, 1, 2):
         card, left = use(), iter(range(before))
@@ -275,7 +294,9 @@ def test_members_that_fetch_begin_too(use: Any, graph: Any, sized: Any, recipe: 
 
 
 @pytest.mark.parametrize("what", ["stream", "near"])
-def test_a_session_that_cannot_be_opened_ends_its_threads(use: Any, graph: Any, what: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_session_that_cannot_be_opened_ends_its_threads(
+    use: Any, graph: Any, what: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     card, before = use(), set(threading.enumerate())
 
     def full(*given: Any) -> Any:
@@ -283,7 +304,10 @@ def test_a_session_that_cannot_be_opened_ends_its_threads(use: Any, graph: Any, 
 
     monkeypatch.setattr(card, what, full)
     for _ in range(2):
-        with pytest.raises(BudgetError, match="not enough GPU memory"), ist.session(graph, device="cuda:0", threads=4) as session:
+        with (
+            pytest.raises(BudgetError, match="not enough GPU memory"),
+            ist.session(graph, device="cuda:0", threads=4) as session,
+        ):
             session.bfs(1)
     assert {thread for thread in threading.enumerate() if thread.name.startswith("isthmus-team")} <= before
 
@@ -304,7 +328,9 @@ def test_a_thread_that_has_not_begun_is_found() -> None:
 
 
 @pytest.mark.parametrize("recipe", ["hytgraph", "emogi:hot"])
-def test_caches_that_outlive_a_run_let_go_of_its_memory(use: Any, graph: Any, recipe: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_caches_that_outlive_a_run_let_go_of_its_memory(
+    use: Any, graph: Any, recipe: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     use()
     movers: list[Any] = []
 
@@ -323,7 +349,9 @@ def test_caches_that_outlive_a_run_let_go_of_its_memory(use: Any, graph: Any, re
 
 
 @pytest.mark.parametrize(("policy", "memory"), [("auto", "60%"), ("scaph", "200%")])
-def test_partitions_that_stay_are_found_there(use: Any, policy: str, memory: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_partitions_that_stay_are_found_there(
+    use: Any, policy: str, memory: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Core numbers follow edges of both sides, so recipes keep whole partitions."""
     directed = ist.read(columns(skewed()), vertices=400, directed=True)
     card, kept = use(), []
@@ -333,7 +361,10 @@ def test_partitions_that_stay_are_found_there(use: Any, policy: str, memory: str
     result = ist.core_number(directed, **how)
     assert np.array_equal(result.filled(), ist.core_number(directed, device="cpu").filled())
     assert result.summary()["cache"]["hit_edges"] > 0 and sum(kept) > 0
-    assert result.summary()["cache"] == ist.core_number(directed, **{**how, "device": "model:rtx2080ti"}).summary()["cache"]
+    assert (
+        result.summary()["cache"]
+        == ist.core_number(directed, **{**how, "device": "model:rtx2080ti"}).summary()["cache"]
+    )
     assert card.held == {}
 
 
@@ -356,7 +387,11 @@ def test_edges_that_fit_stay_on_the_device_from_run_to_run(use: Any, graph: Any)
         assert before == graph.edge_bytes
         card.record_of.clear()
         session.weakly_connected_components()
-        assert not [work for work in card.record_of if work.kind == "copy" and work.writes[0].dtype == np.uint8 and work.bytes > 1000]
+        assert not [
+            work
+            for work in card.record_of
+            if work.kind == "copy" and work.writes[0].dtype == np.uint8 and work.bytes > 1000
+        ]
         assert card.held
     assert card.held == {}
 
@@ -395,7 +430,9 @@ def test_two_links_share_the_memory_of_an_array(use: Any, store: Any) -> None:
 def test_far_targets_stay_from_runs_with_weights_to_those_without(
     use: Any, makes: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    edges = ist.generate("rmat", tmp_path / "g.isthmus" if makes == "mapped_room" else None, scale=9, weights="1:9", seed=1)
+    edges = ist.generate(
+        "rmat", tmp_path / "g.isthmus" if makes == "mapped_room" else None, scale=9, weights="1:9", seed=1
+    )
     card, made = use(), []
     make = getattr(card, makes)
     monkeypatch.setattr(card, makes, lambda *given: made.append(given) or make(*given))
@@ -414,11 +451,14 @@ def test_edges_that_a_later_program_leaves_no_room_for_are_freed(use: Any) -> No
     directed = ist.read(columns(skewed()), vertices=400, directed=True)
     card = use()
     runs = (lambda **how: ist.bfs(directed, 1, **how), lambda **how: ist.pagerank(directed, **how))
-    most = max(run(device="cuda:0").summary()["memory"]["near_peak"] for run in runs) + 2 * directed.arcs  # half of a side
+    # Half of a side.
+    most = max(run(device="cuda:0").summary()["memory"]["near_peak"] for run in runs) + 2 * directed.arcs
     with ist.session(directed, device="cuda:0", memory=most, policy="auto") as session:
         for run in (lambda: session.bfs(1), session.pagerank, lambda: session.bfs(1)):
             assert run().summary()["policy"] == "resident"
-            sides = [array for array in card.held.values() if array.nbytes == 4 * directed.arcs and id(array) not in card.far]
+            sides = [
+                array for array in card.held.values() if array.nbytes == 4 * directed.arcs and id(array) not in card.far
+            ]
             assert len(sides) == 1
     assert card.held == {}
 
@@ -435,16 +475,24 @@ def test_networks_run_there_too(use: Any) -> None:
     assert card.held == {}
 
 
-@pytest.mark.parametrize(("recipe", "advice", "prefetches"), [
-    ("unified", "", False), ("unified:read-mostly", "read-mostly", False), ("unified:preferred-location", "preferred-location", False),
-    ("unified:prefetch+read-mostly", "read-mostly", True), ("unified:prefetch", "", True), ("grus", "accessed-by", True),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("recipe", "advice", "prefetches"),
+    [
+        ("unified", "", False),
+        ("unified:read-mostly", "read-mostly", False),
+        ("unified:preferred-location", "preferred-location", False),
+        ("unified:prefetch+read-mostly", "read-mostly", True),
+        ("unified:prefetch", "", True),
+        ("grus", "accessed-by", True),
+    ],
+)
 def test_managed_edges_are_advised_and_prefetched_before_kernels_read_them(
     use: Any, graph: Any, recipe: str, advice: str, prefetches: bool
 ) -> None:
     card = use()
     expected = ist.sssp(graph, 1).filled()
-    how = {**HOW, "policy": recipe, "memory": "90%" if recipe == "grus" else "30%", "threads": 1}  # it prefetches half of what is left
+    # it prefetches half of what is left.
+    how = {**HOW, "policy": recipe, "memory": "90%" if recipe == "grus" else "30%", "threads": 1}
     result = ist.sssp(graph, 1, **how)
     assert np.array_equal(result.filled(), expected)
     assert card.advice == [(graph.arcs * 4, advice)]
@@ -537,7 +585,9 @@ def test_loops_of_a_program_s_own_are_refused(use: Any, graph: Any, begun: bool)
     card, program = use(), OwnLoops()
     if not begun:
         program.more = True
-    with pytest.raises(OptionError, match=r"^viewing does not run on a GPU: its own loops \(Program.loops\) are compiled for the proc"):
+    with pytest.raises(
+        OptionError, match=r"^viewing does not run on a GPU: its own loops \(Program.loops\) are compiled for the proc"
+    ):
         ist.run(program, graph, **HOW)
     assert card.held == {}
 
@@ -555,7 +605,9 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> Any:
 
 @pytest.mark.parametrize("recipe", [recipe for recipe in RECIPES if recipe not in ("unified", "grus")])
 @pytest.mark.parametrize("memory", ["1%", None])
-def test_a_store_larger_than_host_memory_is_read_from_disk(use: Any, store: Any, sized: Any, recipe: str, memory: Any) -> None:
+def test_a_store_larger_than_host_memory_is_read_from_disk(
+    use: Any, store: Any, sized: Any, recipe: str, memory: Any
+) -> None:
     card = use()
     sized(pinned=4096)
     how = {**HOW, "policy": recipe, "memory": memory}
@@ -564,7 +616,11 @@ def test_a_store_larger_than_host_memory_is_read_from_disk(use: Any, store: Any,
         expected = getattr(ist, name)(store, *arguments, device="cpu")
         result = getattr(ist, name)(store, *arguments, **how, far="disk")
         assert np.allclose(result.filled(), expected.filled(), atol=1e-5), name
-        assert [note for note in result.trace.notes if note.startswith("edges are read from disk through 65.5 kB of page-locked memory")]
+        assert [
+            note
+            for note in result.trace.notes
+            if note.startswith("edges are read from disk through 65.5 kB of page-locked memory")
+        ]
         assert card.held == {}
     if recipe == "filter":
         model = ist.sssp(store, 1, **{**how, "device": "model:rtx2080ti"}).summary()
@@ -576,7 +632,11 @@ def test_a_store_larger_than_host_memory_is_read_from_disk(use: Any, store: Any,
 def test_the_host_s_memory_decides_where_edges_come_from(use: Any, store: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     use()
     said = "of page-locked memory for each reader"
-    for free, far, from_disk in ((1 << 40, "auto", False), (store.edge_bytes, "auto", True), (store.edge_bytes, "ram", False)):
+    for free, far, from_disk in (
+        (1 << 40, "auto", False),
+        (store.edge_bytes, "auto", True),
+        (store.edge_bytes, "ram", False),
+    ):
         monkeypatch.setattr(desk, "available", lambda free=free: free)
         notes = ist.sssp(store, 1, **HOW, far=far).trace.notes
         assert any(said in note for note in notes) == from_disk
@@ -586,7 +646,9 @@ def test_the_host_s_memory_decides_where_edges_come_from(use: Any, store: Any, m
 
 def test_edges_on_disk_need_a_store_and_no_modelled_device(use: Any, graph: Any, store: Any) -> None:
     use()
-    with pytest.raises(OptionError, match=r"^far: expected a graph in a store, and no modelled device, for far='disk'; got <Graph"):
+    with pytest.raises(
+        OptionError, match=r"^far: expected a graph in a store, and no modelled device, for far='disk'; got <Graph"
+    ):
         ist.bfs(graph, 1, **HOW, far="disk")
     with pytest.raises(OptionError, match=r"got device model:rtx2080ti, whose edges are in host memory"):
         ist.bfs(store, 1, device="model:rtx2080ti", far="disk")

@@ -69,8 +69,12 @@ def test_all_edges_are_counted_by_a_kernel_and_forgotten_with_the_iteration(fron
     assert frontier.counted_edges(LISTS, *ranges(0, 30)) is None
 
 
-@pytest.mark.parametrize(("policy", "memory"), [("filter", "20%"), ("hytgraph", "60%"), ("scaph", "90%"), ("auto", None)])
-def test_the_host_reads_no_marks_to_count_followed_edges(policy: str, memory: Any, sized: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(
+    ("policy", "memory"), [("filter", "20%"), ("hytgraph", "60%"), ("scaph", "90%"), ("auto", None)]
+)
+def test_the_host_reads_no_marks_to_count_followed_edges(
+    policy: str, memory: Any, sized: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
     sized(smallest_partition=4096, least_buffer=12288, few_edges=16, alone=64, piece=300, smallest_queue=3)
     graph = ist.read(columns(skewed()), vertices=400)
     monkeypatch.setattr(shim, "found", lambda: ([shim.Found(0, "lazy", (8, 0))], ""))

@@ -22,7 +22,12 @@ def test_of_a_directed_graph(order: str, stored: bool, in_edges: bool, tmp_path:
     how = {"order": order, "in_edges": in_edges}
     graph = ist.ingest(EDGES, tmp_path / "g.isthmus", **how) if stored else ist.read(EDGES, **how)
     found = graph.degrees()
-    assert found.to_arrow().to_pydict() == {"vertex": [3, 4, 9], "degree": [3, 3, 4], "in_degree": [1, 2, 2], "out_degree": [2, 1, 2]}
+    assert found.to_arrow().to_pydict() == {
+        "vertex": [3, 4, 9],
+        "degree": [3, 3, 4],
+        "in_degree": [1, 2, 2],
+        "out_degree": [2, 1, 2],
+    }
     assert dict(found) == {3: 3, 4: 3, 9: 4} and found.top(1) == [(9, 4)]
     assert found.top(2, "in_degree") == [(4, 2), (9, 2)]
     assert found.values.dtype == found["in_degree"].dtype == np.int64
@@ -47,6 +52,8 @@ def test_of_a_graph_that_changes() -> None:
 
 def test_a_budget_that_is_too_small() -> None:
     graph = ist.generate("path", vertices=100)
-    with pytest.raises(BudgetError, match=r"the degrees of all vertices needs 3\.2 kB .* the budget is 1 kB; give memory='1MB' or more"):
+    with pytest.raises(
+        BudgetError, match=r"the degrees of all vertices needs 3\.2 kB .* the budget is 1 kB; give memory='1MB' or more"
+    ):
         graph.degrees(memory="1kB")
     assert dict(graph.degrees(memory="4kB"))[1] == 2

@@ -68,7 +68,9 @@ def test_the_least_recently_used_goes_first(holdings: Holdings) -> None:
     assert set(holdings._arrays) == {"out.targets", "out.weights", "in.targets"}
     weights = holdings._arrays["out.weights"].nbytes
     lay(holdings, BFS(0), near(weights))
-    assert set(holdings._arrays) == {"out.targets", "in.targets"}, "the weights were used longest ago, and one of both fits"
+    assert set(holdings._arrays) == {"out.targets", "in.targets"}, (
+        "the weights were used longest ago, and one of both fits"
+    )
     lay(holdings, BFS(0), near(0))
     assert set(holdings._arrays) == {"out.targets"}
     assert set(holdings._lists) == {"out"}
@@ -110,7 +112,9 @@ def test_a_desk_without_a_cache_is_not_kept_for_a_program_that_has_one(holdings:
     assert holdings.fitted(BFS(0), far(1 << 20), RECIPE).cache == 3 << 18, "the other way round it is"
 
 
-def test_a_desk_takes_no_memory_from_a_program_that_needs_it(holdings: Holdings, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_desk_takes_no_memory_from_a_program_that_needs_it(
+    holdings: Holdings, monkeypatch: pytest.MonkeyPatch
+) -> None:
     lay(holdings, BFS(0), far(1 << 18, 3 << 18))
     own = far(1 << 19, budget=2 << 20)
     assert holdings.fitted(BFS(1), own, RECIPE).cache == 3 << 18

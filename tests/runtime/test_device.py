@@ -24,7 +24,9 @@ def gpus(monkeypatch: pytest.MonkeyPatch) -> Any:
 
 def test_a_gpu_that_cannot_be_used_is_refused_with_the_reason(gpus: Any) -> None:
     gpus(trouble="no driver")
-    with pytest.raises(OptionError, match=r"^device: cuda:0: no driver; device='cpu' runs here, device='model:rtx2080ti' models a GPU$"):
+    with pytest.raises(
+        OptionError, match=r"^device: cuda:0: no driver; device='cpu' runs here, device='model:rtx2080ti' models a GPU$"
+    ):
         device_of("cuda:0")
     gpus(shim.Found(0, "one", (8, 0)))
     with pytest.raises(OptionError, match=r"^device: cuda:1: this machine has 1 GPU, numbered from 0; "):
@@ -34,14 +36,20 @@ def test_a_gpu_that_cannot_be_used_is_refused_with_the_reason(gpus: Any) -> None
         device_of("cuda")
 
 
-def test_a_gpu_that_the_driver_does_not_give_is_refused_with_its_words(gpus: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_gpu_that_the_driver_does_not_give_is_refused_with_its_words(
+    gpus: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Another process fills it, or has it for itself: that shows when a context is made."""
     card = LazyCard()
     gpus(shim.Found(0, "one", (8, 0)))
     monkeypatch.setattr(device, "open_card", lambda number: card)
-    monkeypatch.setattr(card, "free_bytes", lambda: refuse("[2] Call to cuDevicePrimaryCtxRetain results in CUDA_ERROR_OUT_OF_MEMORY"))
+    monkeypatch.setattr(
+        card, "free_bytes", lambda: refuse("[2] Call to cuDevicePrimaryCtxRetain results in CUDA_ERROR_OUT_OF_MEMORY")
+    )
     words = r"\[2\] Call to cuDevicePrimaryCtxRetain results in CUDA_ERROR_OUT_OF_MEMORY"
-    with pytest.raises(OptionError, match=rf"^device: cuda:0: {words}; device='cpu' runs here, device='model:rtx2080ti' models a GPU$"):
+    with pytest.raises(
+        OptionError, match=rf"^device: cuda:0: {words}; device='cpu' runs here, device='model:rtx2080ti' models a GPU$"
+    ):
         device_of("cuda:0")
 
 
@@ -49,7 +57,9 @@ def refuse(text: str) -> int:
     raise RuntimeError(text)
 
 
-def test_an_unmeasured_gpu_has_its_own_name_and_assumed_costs(gpus: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_an_unmeasured_gpu_has_its_own_name_and_assumed_costs(
+    gpus: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
     monkeypatch.setenv("ISTHMUS_CACHE", str(tmp_path))
     gpus(shim.Found(0, "H100", (9, 0)))
     monkeypatch.setattr(device, "open_card", lambda number: LazyCard(bytes=1 << 30))
@@ -70,7 +80,11 @@ def test_all_devices_are_listed(gpus: Any) -> None:
     gpus(trouble="no driver")
     found = {each.device: each for each in listed()}
     assert found["cpu"].usable
-    assert (found["cuda"].usable, found["cuda"].trouble, str(found["cuda"])) == (False, "no driver", "not usable: no driver")
+    assert (found["cuda"].usable, found["cuda"].trouble, str(found["cuda"])) == (
+        False,
+        "no driver",
+        "not usable: no driver",
+    )
     assert "12.3 GB/s over the link" in found["model:rtx2080ti"].what
     gpus(shim.Found(0, "RTX", (8, 6)), shim.Found(1, "Old", (6, 1), "too old"))
     found = {each.device: each for each in listed()}

@@ -44,7 +44,9 @@ def far_seconds(graph: Any, monkeypatch: pytest.MonkeyPatch, watch: Any) -> tupl
 
     def with_a_late_loop(*arguments: Any) -> Any:
         loops = vars(compile_program(*arguments))
-        return SimpleNamespace(**{name: late(loop, watch) if name.startswith("push_") else loop for name, loop in loops.items()})
+        return SimpleNamespace(
+            **{name: late(loop, watch) if name.startswith("push_") else loop for name, loop in loops.items()}
+        )
 
     monkeypatch.setattr(execute, "compile_program", with_a_late_loop)
     result = ist.bfs(graph, 0, memory="10%", policy="filter", far="ram", threads=1)

@@ -113,7 +113,9 @@ class Run:
         """One iteration; the edges that came."""
         self.worker.found, tasks = sides.Edges(), self.tasks(chosen)
         self.done.clear()
-        work = TaskWork(tasks, [], self.frontier, self.link, self.buffers, self.worker, self.done.append, self.unused.append)
+        work = TaskWork(
+            tasks, [], self.frontier, self.link, self.buffers, self.worker, self.done.append, self.unused.append
+        )
         given = Plain(range(len(tasks))), work, Standing(len(tasks))
         if here:
             self.executor.carry_out_here(*given, False)
@@ -314,6 +316,7 @@ def test_a_member_that_waits_for_a_buffer_hears_that_another_failed(here):
     """With a single buffer, whose delivery fails while the other member waits to fill it."""
     for _ in range(10):
         with Run(blocks=24, buffers=1, threads=2) as run:
+
             def fail(run=run):
                 until(lambda: run.free() == 0)
                 time.sleep(0.002)
@@ -342,7 +345,9 @@ def test_a_member_that_waits_for_a_buffer_hears_that_another_could_not_finish():
 
 
 class Units(Work):
-    """Units that are numbers: what was fetched and run, in order. `again_runs` of each; `wakes`: what a run makes pending."""
+    """Units that are numbers: what was fetched and run, in order. `again_runs` of each; `wakes`: what a run makes
+    pending.
+    """
 
     def __init__(self, count, stays=False, deliveries=1, pieces=1, again_runs=0, wakes=None):
         self.far = sides.far([1])
@@ -356,7 +361,9 @@ class Units(Work):
         self.places_used = 0
 
     def delivery(self, unit):
-        return Delivery(Task(Filter(), self.far.side, np.array([unit])), np.empty(0), None, Rows(*(np.empty(0, np.int64),) * 4))
+        return Delivery(
+            Task(Filter(), self.far.side, np.array([unit])), np.empty(0), None, Rows(*(np.empty(0, np.int64),) * 4)
+        )
 
     def fetch(self, unit, channel):
         with self.lock:
@@ -639,7 +646,9 @@ def test_settling_pauses_and_goes_on(executor):
     assert pauses >= 3
     first_runs = list(dict.fromkeys(work.ended))
     assert sorted(first_runs) == list(range(10))
-    assert all(abs(place - unit) <= 1 for place, unit in enumerate(first_runs)), "at most one runs before its turn, as a guess"
+    assert all(abs(place - unit) <= 1 for place, unit in enumerate(first_runs)), (
+        "at most one runs before its turn, as a guess"
+    )
 
 
 @pytest.mark.parametrize("schedule", ["levels", "settling"])
@@ -658,7 +667,9 @@ def test_an_error_where_units_stay(executor, schedule):
 
 
 class Clocked(Transfers):
-    """A clock that says when a unit comes: one transfer at a time, each as long as two runs. Not for several threads at once."""
+    """A clock that says when a unit comes: one transfer at a time, each as long as two runs. Not for several threads at
+    once.
+    """
 
     def __init__(self):
         self.now, self.due, self.log = 0, [], []

@@ -1,6 +1,7 @@
 """Things that go wrong in the middle of a run: a clear error, soon, no wrong answer, nothing left behind.
 
-Tests `runtime/loop.py`, `runtime/executor.py`, `runtime/worker.py` and `runtime/result.py` with the links that they read by.
+Tests `runtime/loop.py`, `runtime/executor.py`, `runtime/worker.py` and `runtime/result.py` with the links that they
+read by.
 """
 
 from __future__ import annotations
@@ -50,7 +51,9 @@ def large(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(autouse=True)
 def nothing_left() -> Iterator[None]:
-    """No thread and no open file outlives a run, however it ended; and a run that hangs ends the tests with a traceback."""
+    """No thread and no open file outlives a run, however it ended; and a run that hangs ends the tests with a
+    traceback.
+    """
     faulthandler.dump_traceback_later(115, exit=True)
     gc.collect()  # what other tests have forgotten
     threads, files = sides.our_threads(), set(os.listdir("/proc/self/fd"))
@@ -90,7 +93,9 @@ def test_a_file_truncated_during_the_run(own: Any, policy: str, threads: int) ->
 def test_a_block_whose_checksum_is_wrong(own: Any, policy: str) -> None:
     damage(own.path / "out.weights", 11)
     how: dict[str, Any] = {} if policy == "resident" else {"memory": "10%", "policy": policy}
-    with pytest.raises(StoreError, match=rf"g\.isthmus/out\.weights: block 11 at byte {11 * 4096}: the checksum does not match"):
+    with pytest.raises(
+        StoreError, match=rf"g\.isthmus/out\.weights: block 11 at byte {11 * 4096}: the checksum does not match"
+    ):
         ist.pagerank(own, weight=True, verify=True, **how)
     assert ist.bfs(own, 0, verify=True, **how).values.size == own.vertices, "a run that does not read that file goes on"
     own.close()
@@ -126,7 +131,9 @@ def test_an_error_in_the_reader(own: Any, policy: str, threads: int, monkeypatch
 
 @pytest.mark.parametrize("policy", POLICIES)
 @pytest.mark.parametrize(("threads", "at"), [(1, 0), (2, 5), (5, 0)])
-def test_an_error_in_a_kernel(own: Any, policy: str, threads: int, at: int, monkeypatch: pytest.MonkeyPatch, sized: Any) -> None:
+def test_an_error_in_a_kernel(
+    own: Any, policy: str, threads: int, at: int, monkeypatch: pytest.MonkeyPatch, sized: Any
+) -> None:
     """Whichever member of the team it happens to, with reads under way."""
     from isthmus.runtime import worker
 
@@ -171,10 +178,15 @@ def test_runs_do_not_pile_up_threads_or_files(own: Any) -> None:
     own.close()
 
 
-@pytest.mark.parametrize(("policy", "delay"), [
-    *((policy, delay) for policy in ("filter", "emogi") for delay in (0.0, 0.03, 0.6)),
-    ("subway", 0.4), ("unified", 0.4), ("auto", 0.4),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("policy", "delay"),
+    [
+        *((policy, delay) for policy in ("filter", "emogi") for delay in (0.0, 0.03, 0.6)),
+        ("subway", 0.4),
+        ("unified", 0.4),
+        ("auto", 0.4),
+    ],
+)
 def test_ctrl_c(large: Path, tmp_path: Path, policy: str, delay: float) -> None:
     """Exit code 130, one line, no result, no temporary file."""
     code, out, err, _ = interrupted(large, tmp_path, policy, delay)
@@ -196,7 +208,8 @@ def interrupted(large: Path, tmp_path: Path, policy: str, delay: float) -> tuple
     process = subprocess.Popen(command, text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
     reading = Path(f"/proc/{process.pid}/fd")
     end = time.monotonic() + 60
-    while sum("in.targets" in link or "out.targets" in link for link in links(reading)) < 2:  # the store's own, and the link's
+    # The store's own, and the link's.
+    while sum("in.targets" in link or "out.targets" in link for link in links(reading)) < 2:
         assert process.poll() is None, process.communicate()
         assert time.monotonic() < end
         time.sleep(0.02)
@@ -211,7 +224,19 @@ def interrupted(large: Path, tmp_path: Path, policy: str, delay: float) -> tuple
 def test_ctrl_c_says_where_the_run_goes_on(large: Path, tmp_path: Path) -> None:
     folder = tmp_path / "kept"
     endless = ["--tol", "1e-300", "--max-iter", "100000"]
-    command = [*PATIENT, "run", "pagerank", large, *endless, "--memory", "5%", "--checkpoint", folder, "--checkpoint-every", "0"]
+    command = [
+        *PATIENT,
+        "run",
+        "pagerank",
+        large,
+        *endless,
+        "--memory",
+        "5%",
+        "--checkpoint",
+        folder,
+        "--checkpoint-every",
+        "0",
+    ]
     process = subprocess.Popen(command, text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
     end = time.monotonic() + 60
     while not list(folder.glob("pass-*")):
@@ -239,7 +264,9 @@ def links(folder: Path, known: set[str] = frozenset()) -> list[str]:  # type: ig
 def small_disk(tmp_path: Path) -> Iterator[Path]:
     folder = tmp_path / "disk"
     folder.mkdir()
-    mounted = os.geteuid() == 0 and subprocess.run(["mount", "-t", "tmpfs", "-o", "size=200k", "tmpfs", folder], capture_output=True)
+    mounted = os.geteuid() == 0 and subprocess.run(
+        ["mount", "-t", "tmpfs", "-o", "size=200k", "tmpfs", folder], capture_output=True
+    )
     if not mounted or mounted.returncode:
         pytest.skip("cannot mount a small file system here")
     yield folder

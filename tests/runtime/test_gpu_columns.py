@@ -1,4 +1,6 @@
-"""Results of runs on a GPU as other libraries read them there: the CUDA array interface, DLPack, and whose memory it is."""
+"""Results of runs on a GPU as other libraries read them there: the CUDA array interface, DLPack, and whose memory it
+is.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""Results are read by pyarrow, pandas, polars, DuckDB and NumPy through their protocols, without a copy where there is none to make."""
+"""Results are read by pyarrow, pandas, polars, DuckDB and NumPy through their protocols, without a copy where there is
+none to make.
+"""
 
 from __future__ import annotations
 

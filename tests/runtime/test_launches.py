@@ -15,8 +15,13 @@ from isthmus.runtime.loop import Loop
 
 DEVICE = "model:rtx2080ti"
 SMALL = {  # so that a small graph has many tasks and pieces, several buffers, sparse and dense frontiers
-    "modelled_buffer": 4 << 10, "smallest_partition": 2 << 10, "piece": 200, "alone": 0, "smallest_queue": 128, "cache_vertices": 100,
-}  # fmt: skip
+    "modelled_buffer": 4 << 10,
+    "smallest_partition": 2 << 10,
+    "piece": 200,
+    "alone": 0,
+    "smallest_queue": 128,
+    "cache_vertices": 100,
+}
 
 
 @ist.monotone(initial="vertex", combine="min", column="label")
@@ -58,7 +63,10 @@ def graph() -> Iterator[Any]:
 def counts(result: Any) -> dict[str, Any]:
     """All that a run counts, and the seconds that follow from it."""
     facts = result.summary()
-    facts = {"modelled": facts["seconds"]["modelled"], **{name: facts[name] for name in ("iterations", "transfer", "engines", "cache")}}
+    facts = {
+        "modelled": facts["seconds"]["modelled"],
+        **{name: facts[name] for name in ("iterations", "transfer", "engines", "cache")},
+    }
     return {**facts, "active": [(each.active_vertices, each.active_edges, each.modelled) for each in result.trace]}
 
 
@@ -67,14 +75,17 @@ def counts(result: Any) -> dict[str, Any]:
 def test_integer_programs_count_the_same_in_every_run(graph: Any, program: str, policy: str) -> None:
     with sizes.using(**SMALL):
         first, *others = (
-            counts(INTEGER[program](graph, device=DEVICE, policy=policy, memory="60%", threads=threads)) for threads in (1, 3, 3)
+            counts(INTEGER[program](graph, device=DEVICE, policy=policy, memory="60%", threads=threads))
+            for threads in (1, 3, 3)
         )
     assert others == [first] * 2
 
 
 def test_near_memory_is_split_the_same_for_any_number_of_threads(graph: Any) -> None:
     """The card has one frontier, however many queues the host's threads have."""
-    one, three = (ist.sssp(graph, 5, device=DEVICE, memory="500KB", policy="hytgraph", threads=threads) for threads in (1, 3))
+    one, three = (
+        ist.sssp(graph, 5, device=DEVICE, memory="500KB", policy="hytgraph", threads=threads) for threads in (1, 3)
+    )
     assert one.summary()["memory"]["split"] == three.summary()["memory"]["split"]
 
 
@@ -83,7 +94,10 @@ def test_near_memory_is_split_the_same_for_any_number_of_threads(graph: Any) -> 
 def test_sums_in_floating_point_count_nearly_the_same(graph: Any, program: str, policy: str) -> None:
     """The order of additions differs with two threads, and what is rounded may be above a threshold or below."""
     with sizes.using(**SMALL):
-        one, two = (FLOATING[program](graph, device=DEVICE, policy=policy, memory="60%", threads=threads).summary() for threads in (1, 2))
+        one, two = (
+            FLOATING[program](graph, device=DEVICE, policy=policy, memory="60%", threads=threads).summary()
+            for threads in (1, 2)
+        )
     assert two["transfer"]["bytes"] == pytest.approx(one["transfer"]["bytes"], rel=0.01)
 
 
@@ -95,7 +109,9 @@ def grid() -> Iterator[Any]:
 
 @pytest.mark.parametrize("policy", ["filter", "emogi", "unified", "grus"])
 def test_a_synchronous_iteration_carries_a_label_one_edge_far(grid: Any, policy: str) -> None:
-    """From corner to corner it is 198 edges, and the last iteration finds nothing. From a task to a later one a label goes on."""
+    """From corner to corner it is 198 edges, and the last iteration finds nothing. From a task to a later one a label
+    goes on.
+    """
     result = ist.run(smallest, grid, device=DEVICE, policy=policy, memory="60%")
     assert len(result.trace) == 199 if policy != "filter" else 190 < len(result.trace) < 199
     assert not result.values.any()
@@ -105,7 +121,9 @@ def test_each_task_reads_what_the_tasks_before_it_wrote(graph: Any, monkeypatch:
     """A slow model of launches, edge by edge, has as many active vertices in every iteration."""
     iterations: list[list[Any]] = []
     ordered = Loop.ordered
-    monkeypatch.setattr(Loop, "ordered", lambda self, tasks, frontier: iterations.append(tasks) or ordered(self, tasks, frontier))
+    monkeypatch.setattr(
+        Loop, "ordered", lambda self, tasks, frontier: iterations.append(tasks) or ordered(self, tasks, frontier)
+    )
     with sizes.using(**{**SMALL, "modelled_buffer": 8 << 10}):  # so that each task is one delivery
         trace = ist.run(smallest, graph, device=DEVICE, policy="filter", memory="60%", threads=2).trace
     offsets, targets = graph.store.read("out.offsets").astype(np.int64), graph.store.read("out.targets")

@@ -69,7 +69,9 @@ def device(path: Path, **figures: float) -> str:
 
 
 def test_policies_see_the_requests_of_every_list(graph: Any, tmp_path: Path) -> None:
-    """Short lists share blocks on a disk, so all of a partition costs zero-copy no more than filter; not so over PCIe."""
+    """Short lists share blocks on a disk, so all of a partition costs zero-copy no more than filter; not so over
+    PCIe.
+    """
     free = device(tmp_path / "free.toml", near_launch_seconds=1e-12, link_transfer_seconds=1e-12)
     facts = ist.weakly_connected_components(graph, device=free, memory="30%").summary()
     assert set(facts["engines"]) == {"filter"}
@@ -80,9 +82,12 @@ def test_auto_minds_what_a_copy_and_a_launch_cost(graph: Any, tmp_path: Path) ->
     dear = device(tmp_path / "dear.toml", near_launch_seconds=1e-3)
     facts = ist.weakly_connected_components(graph, device=dear, memory="30%").summary()
     assert set(facts["engines"]) == {"zero_copy"}
-    assert facts["seconds"]["modelled"] < ist.weakly_connected_components(
-        graph, device=dear, memory="30%", policy="filter"
-    ).summary()["seconds"]["modelled"]
+    assert (
+        facts["seconds"]["modelled"]
+        < ist.weakly_connected_components(graph, device=dear, memory="30%", policy="filter").summary()["seconds"][
+            "modelled"
+        ]
+    )
 
 
 def test_further_rounds_must_be_worth_it(graph: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -94,7 +99,9 @@ def test_further_rounds_must_be_worth_it(graph: Any, tmp_path: Path, monkeypatch
 
     def most(**figures: float) -> int:
         runs.clear()
-        found = ist.sssp(graph, 5, device=device(tmp_path / "card.toml", link_transfer_seconds=1e-12, **figures), memory="30%")
+        found = ist.sssp(
+            graph, 5, device=device(tmp_path / "card.toml", link_transfer_seconds=1e-12, **figures), memory="30%"
+        )
         assert np.array_equal(found.values, expected)
         return max(runs)
 
@@ -104,7 +111,9 @@ def test_further_rounds_must_be_worth_it(graph: Any, tmp_path: Path, monkeypatch
 
 
 @pytest.mark.parametrize(("lists", "cores"), [(4000, 1), (6000, 10)])
-def test_few_active_vertices_are_packed_by_one_core(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, lists: int, cores: int) -> None:
+def test_few_active_vertices_are_packed_by_one_core(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, lists: int, cores: int
+) -> None:
     """HyTGraph's rule counts all active vertices, however few of them a buffer holds."""
     used = []
     pack = ModelLink.pack
@@ -143,13 +152,18 @@ def test_a_kernel_that_faults_stands_still(graph: Any) -> None:
 
 
 def test_a_faster_link_takes_less_modelled_time(graph: Any) -> None:
-    slow, fast = (ist.bfs(graph, 5, device=f"model:{name}", policy="filter", memory="30%").summary() for name in ("gtx1080", "h100"))
+    slow, fast = (
+        ist.bfs(graph, 5, device=f"model:{name}", policy="filter", memory="30%").summary()
+        for name in ("gtx1080", "h100")
+    )
     assert slow["transfer"] == fast["transfer"]
     assert fast["seconds"]["modelled"] < slow["seconds"]["modelled"]
 
 
 def test_the_same_run_counts_the_same(graph: Any) -> None:
-    first, second = (ist.bfs(graph, 5, device=DEVICE, policy="emogi", memory="30%", threads=2).summary() for _ in range(2))
+    first, second = (
+        ist.bfs(graph, 5, device=DEVICE, policy="emogi", memory="30%", threads=2).summary() for _ in range(2)
+    )
     assert first["transfer"] == second["transfer"]
     assert first["seconds"]["modelled"] == second["seconds"]["modelled"]
 
@@ -201,13 +215,16 @@ def test_edges_that_stay_near_have_crossed_the_link(graph: Any) -> None:
 
 @pytest.mark.parametrize("name", ["rtx2080ti", "h100"])
 def test_few_lists_are_not_packed_by_one_of_many_cores(tmp_path: Path, name: str) -> None:
-    """Frontiers of a grid are small: one core would pack them, one copy each bring them. (It took three times emogi's time on an H100.)
+    """Frontiers of a grid are small: one core would pack them, one copy each bring them. (It took three times emogi's
+    time on an H100.)
 
     Not less than emogi's: hundreds of times the host has to see the frontier before it decides.
     """
     grid = ist.generate("grid", tmp_path / "grid.isthmus", rows=60, columns=500, weights="1:9")
     auto, emogi = (
-        ist.sssp(grid, 0, device=f"model:{name}", memory="10%", policy=policy, threads=1).summary()["seconds"]["modelled"]
+        ist.sssp(grid, 0, device=f"model:{name}", memory="10%", policy=policy, threads=1).summary()["seconds"][
+            "modelled"
+        ]
         for policy in ("auto", "emogi")
     )
     assert auto <= 1.2 * emogi

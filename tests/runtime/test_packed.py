@@ -13,7 +13,13 @@ from isthmus.runtime.packed import Packed, smallest
 
 @pytest.mark.parametrize(
     "values, dtype",
-    [([0, 255], np.uint8), ([0, 256], np.uint16), ([1, 1 << 31], np.uint32), ([-1, 255], np.int64), ([0, 1 << 32], np.int64)],
+    [
+        ([0, 255], np.uint8),
+        ([0, 256], np.uint16),
+        ([1, 1 << 31], np.uint32),
+        ([-1, 255], np.int64),
+        ([0, 1 << 32], np.int64),
+    ],
 )
 def test_whole_numbers_take_the_smallest_type(values, dtype):
     found = smallest(np.array(values))

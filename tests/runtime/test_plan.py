@@ -143,13 +143,17 @@ def test_no_edge_is_read(graph: Any, monkeypatch: pytest.MonkeyPatch) -> None:
         ist.plan(algorithm, graph, **answer, memory="10%")
 
 
-def test_a_disk_that_was_not_measured_is_said_to_be_guessed(graph: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_a_disk_that_was_not_measured_is_said_to_be_guessed(
+    graph: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
     monkeypatch.setenv("ISTHMUS_CACHE", str(tmp_path))
     found = ist.plan(ist.bfs, graph, source=0, memory="1%")
     assert not found.summary()["link"]["measured"]
     raised, guessed = found.notes()
     assert raised.startswith("1% is below the minimum for this graph; using ")
-    assert guessed == f"the disk has not been measured, so seconds are guesses; isthmus calibrate {graph.path} measures it"
+    assert (
+        guessed == f"the disk has not been measured, so seconds are guesses; isthmus calibrate {graph.path} measures it"
+    )
     assert ("link", f"{found.profile} (not measured)") in found.describe()
     assert not list(tmp_path.iterdir()), "nothing is measured for a plan"
 

@@ -27,7 +27,9 @@ def lattice(tmp_path_factory: pytest.TempPathFactory) -> Any:
     return ist.generate("grid", tmp_path_factory.mktemp("g") / "l.isthmus", rows=120, columns=120, weights="1:9")
 
 
-def run(graph: Any, algorithm: str, policy: str, *off: str, memory: str | None = "20%", device: str = DEVICE, **given: Any) -> Any:
+def run(
+    graph: Any, algorithm: str, policy: str, *off: str, memory: str | None = "20%", device: str = DEVICE, **given: Any
+) -> Any:
     given = {"source": 5, **given} if algorithm in ("bfs", "sssp", "php") else given
     given = {"tol": 1e-3, **given} if algorithm in ("pagerank", "php") else given
     return getattr(ist, algorithm)(graph, policy=policy, memory=memory, device=device, without=off, **given)
@@ -74,9 +76,13 @@ def test_the_vertex_cache_serves_what_is_used_often(graph: Any) -> None:
 
 
 def test_in_hub_order_the_vertex_cache_saves_bytes_of_pagerank_too() -> None:
-    """The hubs, which it holds, then fill partitions of their own; elsewhere filter brings them with their neighbours all the same."""
+    """The hubs, which it holds, then fill partitions of their own; elsewhere filter brings them with their neighbours
+    all the same.
+    """
     hubs_first = ist.generate("rmat", scale=15, seed=3, order="hub")
-    assert ratio(run(hubs_first, "pagerank", "hytgraph")) < 0.95 * ratio(run(hubs_first, "pagerank", "hytgraph", "cache"))
+    assert ratio(run(hubs_first, "pagerank", "hytgraph")) < 0.95 * ratio(
+        run(hubs_first, "pagerank", "hytgraph", "cache")
+    )
 
 
 @pytest.fixture
@@ -93,7 +99,12 @@ def ordered(monkeypatch: pytest.MonkeyPatch) -> list[tuple[Any, list[Any]]]:
         names = [task.engine.name for task in found]
         assert self.recipe.order == "plain" or names == sorted(names, key=["filter", "zero_copy", "compaction"].index)
         whole = [task for task in found if task.engine.name == "filter"]
-        seen.append(([content(self, frontier.rows(*bounds(task))) for task in whole], [hubs(self, *bounds(task)) for task in whole]))
+        seen.append(
+            (
+                [content(self, frontier.rows(*bounds(task))) for task in whole],
+                [hubs(self, *bounds(task)) for task in whole],
+            )
+        )
         return found
 
     def bounds(task: Any) -> tuple[int, int]:
@@ -128,7 +139,9 @@ def test_order_by_contribution_goes_with_the_larger_deltas(graph: Any, ordered: 
 
 @pytest.mark.parametrize("algorithm", ["sssp", "bfs", "components"])
 def test_searches_and_components_run_hubs_first(shuffled: Any, ordered: Any, algorithm: str) -> None:
-    """In hub order, whatever the ids; partitions of hubs have the fewest vertices, so counting active ones would run them last."""
+    """In hub order, whatever the ids; partitions of hubs have the fewest vertices, so counting active ones would run
+    them last.
+    """
 
     def correlation(order: str) -> float:
         ordered.clear()
@@ -150,7 +163,10 @@ def shuffled() -> Any:
     graph = ist.generate("rmat", scale=14, seed=3)
     ids = np.random.default_rng(1).permutation(graph.vertices)
     degrees = np.diff(np.asarray(graph.store.read("out.offsets")).astype(np.int64))
-    sources, targets = np.repeat(np.arange(graph.vertices), degrees), np.asarray(graph.store.read("out.targets")).astype(np.int64)
+    sources, targets = (
+        np.repeat(np.arange(graph.vertices), degrees),
+        np.asarray(graph.store.read("out.targets")).astype(np.int64),
+    )
     once = sources < targets
     return ids[sources[once]], ids[targets[once]]
 
@@ -170,7 +186,9 @@ def test_natural_order_is_noted_where_hubs_should_come_first(lattice: Any) -> No
     assert notes() == [text] and text in planned
     assert notes(ist.generate("grid", rows=40, columns=40, weights="1:9", order="hub")) == []
     assert notes(lattice, "hytgraph", "order") == notes(lattice, "scaph") == notes(lattice, "auto") == []
-    assert not any("hub" in note for note in ist.sssp(lattice, 5, policy="hytgraph").trace.notes), "edges that are all near need no order"
+    assert not any("hub" in note for note in ist.sssp(lattice, 5, policy="hytgraph").trace.notes), (
+        "edges that are all near need no order"
+    )
 
 
 @pytest.mark.parametrize("policy", ["hytgraph", "subway"])
@@ -195,14 +213,20 @@ def test_scaph_moves_high_value_whole_and_the_rest_packed(graph: Any) -> None:
 
 
 def test_whole_partitions_stay_without_the_queue(graph: Any) -> None:
-    stays, goes = run(graph, "sssp", "scaph:lbase", memory="60%"), run(graph, "sssp", "scaph:lbase", "cache", memory="60%")
+    stays, goes = (
+        run(graph, "sssp", "scaph:lbase", memory="60%"),
+        run(graph, "sssp", "scaph:lbase", "cache", memory="60%"),
+    )
     assert stays.summary()["cache"]["hit_edges"] > 0 == goes.summary()["cache"]["hit_edges"]
     assert ratio(stays) < ratio(goes)
 
 
 def test_variants_bring_whole_partitions_one_by_one(graph: Any) -> None:
     """As the queue does, so that switching it off changes nothing else."""
-    queued, plain = run(graph, "pagerank", "scaph:hvsp", max_iter=1), run(graph, "pagerank", "scaph:lbase", "cache", max_iter=1)
+    queued, plain = (
+        run(graph, "pagerank", "scaph:hvsp", max_iter=1),
+        run(graph, "pagerank", "scaph:lbase", "cache", max_iter=1),
+    )
     assert tasks(plain, "filter") >= tasks(queued, "filter") > 4
 
 
@@ -210,13 +234,18 @@ def test_variants_bring_whole_partitions_one_by_one(graph: Any) -> None:
 @pytest.mark.parametrize("policy", PUBLISHED)
 def test_no_published_system_turns_a_search_round(graph: Any, policy: str, device: str) -> None:
     """Nor does switching a part off make it."""
-    edges = {run(graph, "bfs", policy, *off, device=device).trace.total("active_edges") for off in ((), ("recompute",), ("queue",))}
+    edges = {
+        run(graph, "bfs", policy, *off, device=device).trace.total("active_edges")
+        for off in ((), ("recompute",), ("queue",))
+    }
     assert min(edges) >= 0.99 * graph.arcs, edges
 
 
 @pytest.mark.parametrize("device", [DEVICE, "cpu"])
 def test_auto_turns_a_search_round_unless_that_is_switched_off(graph: Any, device: str) -> None:
-    turned, plain = (run(graph, "bfs", "auto", *off, device=device).trace.total("active_edges") for off in ((), ("bottom_up",)))
+    turned, plain = (
+        run(graph, "bfs", "auto", *off, device=device).trace.total("active_edges") for off in ((), ("bottom_up",))
+    )
     assert turned < 0.7 * graph.arcs <= 0.99 * graph.arcs <= plain
 
 
@@ -262,7 +291,9 @@ def test_pages_are_part_of_the_budget(graph: Any, monkeypatch: Any, policy: str,
 
 def test_a_budget_that_keeps_nothing_says_so(graph: Any) -> None:
     notes = run(graph, "sssp", "scaph", memory="1%").summary()["notes"]
-    assert any("no room to keep edges near" in note for note in notes) and any("no room for two whole partitions" in note for note in notes)
+    assert any("no room to keep edges near" in note for note in notes) and any(
+        "no room for two whole partitions" in note for note in notes
+    )
 
 
 def test_evictions_of_a_prefetch_go_back(graph: Any) -> None:
@@ -315,7 +346,9 @@ def test_high_value_partitions_stay(graph: Any) -> None:
 
 
 def test_running_twice_at_once_saves_iterations(graph: Any) -> None:
-    assert len(run(graph, "pagerank", "scaph:hbase").trace) < len(run(graph, "pagerank", "scaph:hbase", "recompute").trace)
+    assert len(run(graph, "pagerank", "scaph:hbase").trace) < len(
+        run(graph, "pagerank", "scaph:hbase", "recompute").trace
+    )
 
 
 # Grus, and hints of unified memory
@@ -329,7 +362,9 @@ def test_the_prefetched_region_saves_requests(tmp_path: Any) -> None:
 
 
 def test_what_is_prefetched_is_all_that_comes_near(graph: Any) -> None:
-    """Over PCIe mapped pages stay far; so tau, the share that is prefetched, decides how much is read again and again."""
+    """Over PCIe mapped pages stay far; so tau, the share that is prefetched, decides how much is read again and
+    again.
+    """
     there, empty = (run(graph, "pagerank", "grus", *off, memory="60%") for off in ((), ("prefetch",)))
     assert ratio(there) < 0.8 * ratio(empty) and modelled(there) < 0.9 * modelled(empty)
     first, second = (iteration.bytes for iteration in empty.trace.iterations[:2])
@@ -352,14 +387,27 @@ def test_hints_say_what_becomes_of_pages(graph: Any) -> None:
     )
     assert read_mostly["transfer"]["back_bytes"] < none["transfer"]["back_bytes"] / 100, "read-only copies are dropped"
     assert read_mostly["seconds"]["modelled"] < none["seconds"]["modelled"]
-    assert accessed_by["transfer"]["bytes"] < none["transfer"]["bytes"], "single requests instead of pages that come and go"
+    assert accessed_by["transfer"]["bytes"] < none["transfer"]["bytes"], (
+        "single requests instead of pages that come and go"
+    )
     assert prefetched["transfer"]["bytes"] > none["transfer"]["bytes"], "all edges once, though they do not fit"
 
 
-@pytest.mark.parametrize("policy", [
-    "scaph:hvsp", "scaph:lvsp", "scaph:hbase", "scaph:lbase", "unified:prefetch", "unified:accessed-by",
-    "unified:preferred-location", "unified:read-mostly", "unified:prefetch+accessed-by", "emogi:hot",
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "policy",
+    [
+        "scaph:hvsp",
+        "scaph:lvsp",
+        "scaph:hbase",
+        "scaph:lbase",
+        "unified:prefetch",
+        "unified:accessed-by",
+        "unified:preferred-location",
+        "unified:read-mostly",
+        "unified:prefetch+accessed-by",
+        "emogi:hot",
+    ],
+)
 @pytest.mark.parametrize("device", [DEVICE, "cpu"])
 def test_variants_give_the_same_answers(graph: Any, policy: str, device: str) -> None:
     for memory in ("10%", "60%"):
@@ -393,7 +441,13 @@ def test_auto_moves_hardly_more_than_the_best_recipe(graph: Any) -> None:
     best = [min(ratio(run(*cell, policy)) for policy in others) for cell in cells]
 
     def over(*off: str) -> float:
-        return float(np.exp(np.mean([np.log(ratio(run(*cell, "auto", *off)) / least) for cell, least in zip(cells, best, strict=True)])))
+        return float(
+            np.exp(
+                np.mean(
+                    [np.log(ratio(run(*cell, "auto", *off)) / least) for cell, least in zip(cells, best, strict=True)]
+                )
+            )
+        )
 
     assert over() < 1.1
     assert over("cache", "recompute") > 1.1 * over()

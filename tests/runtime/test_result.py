@@ -27,7 +27,10 @@ EDGES = [(0, 1, 4), (1, 2, 3), (2, 0, 1), (3, 3, 2)]  # 4 has no edge of its own
 def string_graph(order: str = "natural") -> Any:
     named = [(NAMES[u], NAMES[v], w) for u, v, w in [*EDGES, (4, 4, 1)]]
     columns = ([edge[i] for edge in named] for i in range(3))
-    return ist.read(tuple(np.array(column, kind) for column, kind in zip(columns, (object, object, np.int32), strict=True)), order=order)
+    return ist.read(
+        tuple(np.array(column, kind) for column, kind in zip(columns, (object, object, np.int32), strict=True)),
+        order=order,
+    )
 
 
 def sparse_graph(order: str = "natural") -> Any:
@@ -36,7 +39,9 @@ def sparse_graph(order: str = "natural") -> Any:
 
 
 def dense_graph(order: str = "natural") -> Any:
-    columns = tuple(np.array([edge[i] for edge in EDGES], kind) for i, kind in enumerate((np.int64, np.int64, np.int32)))
+    columns = tuple(
+        np.array([edge[i] for edge in EDGES], kind) for i, kind in enumerate((np.int64, np.int64, np.int32))
+    )
     return ist.read(columns, vertices=5, order=order)
 
 
@@ -59,7 +64,11 @@ def test_nulls_and_infinities(order: str) -> None:
     assert (result.values.dtype, result.filled().dtype, type(result.filled())) == (np.int64, np.int64, np.ndarray)
     assert result["predecessor"].tolist() == [None, 0, 1, None, None]
     table = result.to_arrow()
-    assert table.to_pydict() == {"vertex": [0, 1, 2, 3, 4], "distance": [0, 4, 7, None, None], "predecessor": [None, 0, 1, None, None]}
+    assert table.to_pydict() == {
+        "vertex": [0, 1, 2, 3, 4],
+        "distance": [0, 4, 7, None, None],
+        "predecessor": [None, 0, 1, None, None],
+    }
     assert table.schema.field("distance").type == pa.int64()
     frame = result.to_pandas()
     assert frame["distance"].isna().tolist() == [False, False, False, True, True]
@@ -79,10 +88,28 @@ def test_string_ids(order: str) -> None:
     assert result.vertices.tolist() == ascending
     table = result.to_arrow().to_pydict()
     assert table["vertex"] == ascending
-    assert dict(zip(table["vertex"], table["distance"], strict=True)) == {"": None, "b": 1, "zebra": None, "ä": 2, "ähre": 0}
-    assert dict(zip(table["vertex"], table["predecessor"], strict=True)) == {"": None, "b": "ähre", "zebra": None, "ä": "b", "ähre": None}
+    assert dict(zip(table["vertex"], table["distance"], strict=True)) == {
+        "": None,
+        "b": 1,
+        "zebra": None,
+        "ä": 2,
+        "ähre": 0,
+    }
+    assert dict(zip(table["vertex"], table["predecessor"], strict=True)) == {
+        "": None,
+        "b": "ähre",
+        "zebra": None,
+        "ä": "b",
+        "ähre": None,
+    }
     labels = ist.weakly_connected_components(graph)
-    assert dict(zip(labels.vertices, labels.values, strict=True)) == {"": "", "b": "b", "zebra": "zebra", "ä": "b", "ähre": "b"}
+    assert dict(zip(labels.vertices, labels.values, strict=True)) == {
+        "": "",
+        "b": "b",
+        "zebra": "zebra",
+        "ä": "b",
+        "ähre": "b",
+    }
 
 
 @pytest.mark.parametrize("order", ["natural", "hub"])
@@ -90,8 +117,10 @@ def test_sparse_ids(order: str) -> None:
     graph = sparse_graph(order)
     result = ist.bfs(graph, 10**14, predecessors=True)
     assert result.to_arrow().to_pydict() == {
-        "vertex": [-9, 5, 7, 10**14, 2**62], "distance": [1, 2, None, 0, None], "predecessor": [10**14, -9, None, None, None],
-    }  # fmt: skip
+        "vertex": [-9, 5, 7, 10**14, 2**62],
+        "distance": [1, 2, None, 0, None],
+        "predecessor": [10**14, -9, None, None, None],
+    }
     assert ist.weakly_connected_components(graph).values.tolist() == [-9, -9, 7, -9, 2**62]
 
 
@@ -150,7 +179,9 @@ def test_a_folder_that_refuses_to_tidy_up_does_not_hide_why(tmp_path: Path, monk
 
 
 @pytest.mark.parametrize("ending", ["parquet", "csv", "npy"])
-def test_a_failure_while_writing_leaves_the_old_file(ending: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_failure_while_writing_leaves_the_old_file(
+    ending: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     result = ist.bfs(dense_graph(), 0)
     (tmp_path / f"out.{ending}").write_text("before")
 
@@ -188,12 +219,26 @@ def test_an_unknown_column() -> None:
 
 # The summary.
 
-SUMMARY = {"algorithm", "graph", "device", "policy", "memory", "seconds", "iterations", "transfer", "engines", "cache", "result"}
+SUMMARY = {
+    "algorithm",
+    "graph",
+    "device",
+    "policy",
+    "memory",
+    "seconds",
+    "iterations",
+    "transfer",
+    "engines",
+    "cache",
+    "result",
+}
 
 
 @pytest.fixture(scope="module")
 def stored(tmp_path_factory: pytest.TempPathFactory) -> Any:
-    with ist.generate("rmat", tmp_path_factory.mktemp("r") / "g.isthmus", scale=13, weights="1:9", directed=True) as graph:
+    with ist.generate(
+        "rmat", tmp_path_factory.mktemp("r") / "g.isthmus", scale=13, weights="1:9", directed=True
+    ) as graph:
         yield graph
 
 

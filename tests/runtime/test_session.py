@@ -1,4 +1,6 @@
-"""Sessions: what is near stays near, within the budget; answers are those of single calls, whatever went wrong before."""
+"""Sessions: what is near stays near, within the budget; answers are those of single calls, whatever went wrong
+before.
+"""
 
 from __future__ import annotations
 
@@ -204,7 +206,11 @@ def near_bytes(session: Any) -> int:
     """What a session holds between two runs."""
     held = session.holdings
     desk = held._desk.bytes if held._desk is not None else 0
-    return desk + sum(array.nbytes for array in held._arrays.values()) + sum(8 * len(lists) for lists in held._lists.values())
+    return (
+        desk
+        + sum(array.nbytes for array in held._arrays.values())
+        + sum(8 * len(lists) for lists in held._lists.values())
+    )
 
 
 @pytest.mark.parametrize("share", [0.1, 0.3, 0.6, 1.0, 1.5, 2.5, 6.0])
@@ -255,7 +261,11 @@ def test_the_answers_of_single_calls(graph, undirected, how):
             for name in [*CALLS, *reversed(CALLS)]:
                 if not each.directed and name == "strongly_connected_components":
                     continue
-                if each.directed and name in ("triangle_count", "local_clustering_coefficient", "minimum_spanning_forest"):
+                if each.directed and name in (
+                    "triangle_count",
+                    "local_clustering_coefficient",
+                    "minimum_spanning_forest",
+                ):
                     continue
                 if name not in expected:
                     expected[name] = CALLS[name](Single(each))
@@ -265,7 +275,9 @@ def test_the_answers_of_single_calls(graph, undirected, how):
 def test_every_algorithm_is_a_method(graph):
     with ist.session(graph) as session:
         assert {name.split(",")[0] for name in CALLS} - {"run"} | {"circuit", "nn_inference"} <= set(dir(session))
-        assert session.bfs.__doc__ == ist.bfs.__doc__.split("\n\nOptions that change")[0] or session.bfs.__doc__.startswith("Distances")
+        assert session.bfs.__doc__ == ist.bfs.__doc__.split("\n\nOptions that change")[
+            0
+        ] or session.bfs.__doc__.startswith("Distances")
         with pytest.raises(AttributeError, match=r"a session has no algorithm 'bsf'; there are .*bfs"):
             _ = session.bsf
 
@@ -385,7 +397,9 @@ def test_a_closed_session(graph):
     assert_same(result, ist.bfs(graph, 0))
 
 
-@pytest.mark.parametrize("given", [{"memory": "1GB"}, {"policy": "filter"}, {"threads": 1, "device": "cpu"}, {"verify": True}])
+@pytest.mark.parametrize(
+    "given", [{"memory": "1GB"}, {"policy": "filter"}, {"threads": 1, "device": "cpu"}, {"verify": True}]
+)
 def test_options_of_the_session_are_refused_in_a_call(graph, given):
     with ist.session(graph) as session:
         for call in (lambda: session.bfs(0, **given), lambda: session.run(smallest(), **given)):
@@ -394,9 +408,14 @@ def test_options_of_the_session_are_refused_in_a_call(graph, given):
 
 
 def test_unknown_options_are_named(graph):
-    with pytest.raises(OptionError, match=r"session: unknown option memroy \(did you mean memory\?\); it has device, memory"):
+    with pytest.raises(
+        OptionError, match=r"session: unknown option memroy \(did you mean memory\?\); it has device, memory"
+    ):
         ist.session(graph, memroy="1GB")
-    with ist.session(graph) as session, pytest.raises(OptionError, match=r"bfs: unknown option depth \(did you mean depth_limit\?\)"):
+    with (
+        ist.session(graph) as session,
+        pytest.raises(OptionError, match=r"bfs: unknown option depth \(did you mean depth_limit\?\)"),
+    ):
         session.bfs(0, depth=3)
 
 
@@ -408,9 +427,14 @@ def test_options_of_a_wrong_kind_are_named(graph):
 
 
 def test_only_graphs_and_programs(graph):
-    with pytest.raises(OptionError, match=r"session: expected a graph, got the path 'g\.isthmus'; open it with isthmus\.open"):
+    with pytest.raises(
+        OptionError, match=r"session: expected a graph, got the path 'g\.isthmus'; open it with isthmus\.open"
+    ):
         ist.session("g.isthmus")
-    with ist.session(graph) as session, pytest.raises(OptionError, match="run: expected a program, got the algorithm bfs; call isthmus"):
+    with (
+        ist.session(graph) as session,
+        pytest.raises(OptionError, match="run: expected a program, got the algorithm bfs; call isthmus"),
+    ):
         session.run("bfs")
 
 
@@ -422,7 +446,11 @@ def test_an_argument_that_is_wrong_leaves_what_is_near(graph):
         session.sssp(0)
         desk = session.holdings._desk
         assert desk is not None
-        for call in (lambda: session.sssp(-1), lambda: session.sssp(0, cutoff=-1), lambda: session.sssp(0, checkpoint=graph.path)):
+        for call in (
+            lambda: session.sssp(-1),
+            lambda: session.sssp(0, cutoff=-1),
+            lambda: session.sssp(0, checkpoint=graph.path),
+        ):
             with pytest.raises(IsthmusError):
                 call()
         assert session.holdings._desk is desk
@@ -430,7 +458,9 @@ def test_an_argument_that_is_wrong_leaves_what_is_near(graph):
 
 
 def test_a_failed_run_leaves_nothing_in_memory(graph, monkeypatch):
-    """Nor is there a cycle that waits for the garbage collector, even where reads for the next iteration were under way."""
+    """Nor is there a cycle that waits for the garbage collector, even where reads for the next iteration were under
+    way.
+    """
     made, init = [], Frontier.__init__
 
     def seen(self: Frontier, *given: Any) -> None:
@@ -454,7 +484,9 @@ def test_a_failed_run_leaves_nothing_in_memory(graph, monkeypatch):
 
 @pytest.mark.parametrize("how", [{"threads": 3}, FAR], ids=["near", "far"])
 def test_an_interrupt_while_threads_start(graph, how, monkeypatch):
-    """When they run already, and the caller waits for the news. None is left behind, and closing waits for none in vain."""
+    """When they run already, and the caller waits for the news. None is left behind, and closing waits for none in
+    vain.
+    """
     start = threading.Thread.start
 
     def once() -> Any:

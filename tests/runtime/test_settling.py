@@ -35,7 +35,9 @@ def toll(cost, weight, vertex, base=2):
 
 @pytest.fixture(scope="module")
 def grid(tmp_path_factory: pytest.TempPathFactory) -> Any:
-    with ist.generate("grid", tmp_path_factory.mktemp("grid") / "g.isthmus", rows=SIDE, columns=SIDE, seed=1, weights="1:255") as graph:
+    with ist.generate(
+        "grid", tmp_path_factory.mktemp("grid") / "g.isthmus", rows=SIDE, columns=SIDE, seed=1, weights="1:255"
+    ) as graph:
         yield graph
 
 
@@ -44,7 +46,9 @@ def shuffled(tmp_path_factory: pytest.TempPathFactory) -> Any:
     """A grid whose vertex numbers say nothing about places."""
     side = 2 * SIDE
     places = np.arange(side * side).reshape(side, side)
-    pairs = np.concatenate([np.stack([a.ravel(), b.ravel()]) for a, b in ((places[:, 1:], places[:, :-1]), (places[1:], places[:-1]))], 1)
+    pairs = np.concatenate(
+        [np.stack([a.ravel(), b.ravel()]) for a, b in ((places[:, 1:], places[:, :-1]), (places[1:], places[:-1]))], 1
+    )
     number = np.random.default_rng(1).permutation(side * side)
     folder = tmp_path_factory.mktemp("shuffled")
     np.savetxt(folder / "e.txt", number[pairs].T, fmt="%d")
@@ -172,13 +176,16 @@ def test_an_interrupt_while_it_settles(grid, threads, sized):
     assert time.monotonic() - start < 60
     assert len(seen) == settling.STEPS + 3
     assert sides.our_threads() <= before
-    assert np.array_equal(RUNS["bfs"](grid, memory="10%").values, RUNS["bfs"](grid).values), "the graph is as usable as before"
+    assert np.array_equal(RUNS["bfs"](grid, memory="10%").values, RUNS["bfs"](grid).values), (
+        "the graph is as usable as before"
+    )
 
 
 @pytest.mark.parametrize("memory", ["40%", "90%"])
 def test_what_the_cache_held_is_forgotten(shuffled, memory, monkeypatch):
     """Settling uses the cache's memory, finds that it does not pay, and steps go on."""
-    monkeypatch.setattr("isthmus.link.opening.profile_of", lambda *_: replace(GUESS, bandwidth=1e13))  # whole partitions
+    # Whole partitions.
+    monkeypatch.setattr("isthmus.link.opening.profile_of", lambda *_: replace(GUESS, bandwidth=1e13))
     sides.mostly_cache(monkeypatch, 1 << 16)
     monkeypatch.setattr(settling.SettlingPartitions, "pays", lambda self: self.loads < 30)
     far = ist.bfs(shuffled, 0, memory=memory)
@@ -195,7 +202,9 @@ def reach(value, share=1.0):
 def test_values_that_are_infinite(grid, monkeypatch):
     """More urgent than anything, not nothing to do."""
     settled, run = [], settling.SettlingPartitions.run
-    monkeypatch.setattr(settling.SettlingPartitions, "run", lambda self, *given: settled.append(run(self, *given) or self.pending))
+    monkeypatch.setattr(
+        settling.SettlingPartitions, "run", lambda self, *given: settled.append(run(self, *given) or self.pending)
+    )
     assert (ist.run(reach(source=5), grid, memory="20%").values == np.inf).all()
     assert settled, "it was tried"
     assert settled[-1] is False, "and nothing was left"
@@ -237,4 +246,6 @@ def test_the_trace_says_which_partitions_were_worked_on(grid):
     far = ist.bfs(grid, 0, memory="20%")
     settled = [i for i in far.trace if i.partitions.keys() <= {"filter", "cache"} and i.choices is not None]
     assert {FILTER} <= set(np.unique(np.concatenate([i.choices for i in settled])).tolist()) <= {NOTHING, FILTER, CACHE}
-    assert (np.array([i.choices for i in far.trace if i.choices is not None]) != NOTHING).any(0).all(), "every partition at some time"
+    assert (np.array([i.choices for i in far.trace if i.choices is not None]) != NOTHING).any(0).all(), (
+        "every partition at some time"
+    )

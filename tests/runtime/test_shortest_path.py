@@ -30,13 +30,18 @@ def random_graph(directed: bool, reals: bool) -> tuple[Any, Any]:
 @pytest.mark.parametrize("weight", [None, "weight"])
 @pytest.mark.parametrize("far", [False, True])
 @pytest.mark.parametrize("reals", [False, True])
-def test_paths_are_as_short_as_networkx_finds_them(directed: bool, weight: str | None, far: bool, reals: bool, tmp_path: Path) -> None:
+def test_paths_are_as_short_as_networkx_finds_them(
+    directed: bool, weight: str | None, far: bool, reals: bool, tmp_path: Path
+) -> None:
     edges, theirs = random_graph(directed, reals)
     options: dict[str, Any] = {"memory": "10%", "policy": "emogi"} if far else {}
     nodes = sorted(theirs)
     pairs = np.random.default_rng(5).choice(nodes, (12, 2)).tolist()
     order = "hub" if reals else "natural"
-    with ist.ingest(edges, tmp_path / "g.isthmus", directed=directed, order=order) as graph, graph.session(**options) as session:
+    with (
+        ist.ingest(edges, tmp_path / "g.isthmus", directed=directed, order=order) as graph,
+        graph.session(**options) as session,
+    ):
         for a, b in pairs:
             if not nx.has_path(theirs, a, b):
                 with pytest.raises(NoPathError, match=f"no path from vertex {a} to vertex {b}"):
@@ -70,10 +75,13 @@ def test_a_search_ends_at_its_target(tmp_path: Path, sized: Any) -> None:
 
 
 @pytest.mark.parametrize(
-    "options", [{}, {"memory": "10%", "policy": "filter"}, {"memory": "10%"}, {"memory": "10%", "device": "model:a5000"}]
+    "options",
+    [{}, {"memory": "10%", "policy": "filter"}, {"memory": "10%"}, {"memory": "10%", "device": "model:a5000"}],
 )
 @pytest.mark.parametrize("weights", ["1:9", "0.5:9.0"])
-def test_a_search_by_weight_follows_few_edges_beyond_its_target(options: dict[str, Any], weights: str, tmp_path: Path) -> None:
+def test_a_search_by_weight_follows_few_edges_beyond_its_target(
+    options: dict[str, Any], weights: str, tmp_path: Path
+) -> None:
     """Distances are found for a part of the grid; a search without a target finds all."""
     from isthmus.runtime.shortest_path import found_path
 
@@ -90,11 +98,23 @@ def test_a_search_by_weight_follows_few_edges_beyond_its_target(options: dict[st
 
 
 def test_words_and_mistakes() -> None:
-    graph = ist.read((np.array(["a", "b", "a", "z"], object), np.array(["b", "c", "c", "a"], object), np.array([1, 1, 5])[[0, 1, 2, 0]]))
+    graph = ist.read(
+        (
+            np.array(["a", "b", "a", "z"], object),
+            np.array(["b", "c", "c", "a"], object),
+            np.array([1, 1, 5])[[0, 1, 2, 0]],
+        )
+    )
     assert ist.shortest_path(graph, "a", "c") == ["a", "c"]
-    assert ist.shortest_path(graph, "a", "c", weight="weight") == ist.shortest_path(graph, "a", "c", True) == ["a", "b", "c"]
+    assert (
+        ist.shortest_path(graph, "a", "c", weight="weight")
+        == ist.shortest_path(graph, "a", "c", True)
+        == ["a", "b", "c"]
+    )
     assert ist.shortest_path(graph, "a", "a") == ist.shortest_path(graph, "a", "a", "weight") == ["a"]
-    with pytest.raises(NoPathError, match="no path from vertex 'c' to vertex 'a'; edges are followed in their direction only"):
+    with pytest.raises(
+        NoPathError, match="no path from vertex 'c' to vertex 'a'; edges are followed in their direction only"
+    ):
         ist.shortest_path(graph, "c", "a")
     with pytest.raises(UnknownVertexError, match="no vertex 'q' in the graph"):
         ist.shortest_path(graph, "a", "q")

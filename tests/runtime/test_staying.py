@@ -1,4 +1,6 @@
-"""Scaph's partitions that stay near: the same answers, re-runs while others come, the same counts on a modelled device."""
+"""Scaph's partitions that stay near: the same answers, re-runs while others come, the same counts on a modelled
+device.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +22,9 @@ DEVICE: dict[str, Any] = {"device": "model:rtx2080ti", "policy": "scaph", "memor
 
 @pytest.fixture(scope="module")
 def graph(tmp_path_factory: pytest.TempPathFactory) -> Any:
-    with ist.generate("rmat", tmp_path_factory.mktemp("staying") / "g.isthmus", scale=13, seed=3, weights="1:50") as graph:
+    with ist.generate(
+        "rmat", tmp_path_factory.mktemp("staying") / "g.isthmus", scale=13, seed=3, weights="1:50"
+    ) as graph:
         yield graph
 
 
@@ -54,7 +58,9 @@ def test_the_same_answers(graph: Any, threads: int, how: dict[str, Any], reruns:
 
 
 def test_a_modelled_device_counts_alike_however_many_threads_there_are(graph: Any, reruns: list[int]) -> None:
-    """The clock alone says what comes when, and so what runs again (`test_published.py` has devices on which much does)."""
+    """The clock alone says what comes when, and so what runs again (`test_published.py` has devices on which much
+    does).
+    """
     expected = None
     for threads in (1, 2, 2, 4, 4):
         reruns.clear()
@@ -71,7 +77,9 @@ def test_none_stay_where_the_cache_is_switched_off(graph: Any) -> None:
 
 
 def test_a_rerun_follows_all_marked_vertices_it_can(graph: Any, tmp_path: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Also those that were not active before, on a sparse frontier; and lists that are cut over partitions start no rerun."""
+    """Also those that were not active before, on a sparse frontier; and lists that are cut over partitions start no
+    rerun.
+    """
     slow = tmp_path / "slow.toml"
     rates = "{ value = 1e8, source = 'made up' }", "{ value = [1e8, 1e8, 1e8, 1e8], source = 'made up' }"
     slow.write_text(f"base = 'rtx2080ti'\nname = 'slow'\n[link]\nbandwidth = {rates[0]}\ndirect = {rates[1]}\n")
@@ -119,7 +127,9 @@ class Lists:
     def finished(self, unit: int, delivery: Any) -> None: ...
 
 
-def order_of(monkeypatch: pytest.MonkeyPatch, packed: list[tuple[float, float]], whole: list[float]) -> tuple[list[str], float]:
+def order_of(
+    monkeypatch: pytest.MonkeyPatch, packed: list[tuple[float, float]], whole: list[float]
+) -> tuple[list[str], float]:
     """What runs when, each for a second: packed lists, and partitions whose transfers take these seconds."""
     monkeypatch.setattr(staying, "followed", lambda delivery, frontier: 0)
     clock, log = Clock(4, 1), []
@@ -163,7 +173,9 @@ def test_packed_lists_run_between_whole_partitions(graph: Any, monkeypatch: pyte
     log: list[str] = []
     run, finished, begin = PackedLists.run, StayingPartitions.finished, StayingPartitions.run
     monkeypatch.setattr(PackedLists, "run", lambda self, job: (log.append("p"), run(self, job))[1])
-    monkeypatch.setattr(StayingPartitions, "finished", lambda self, *given: (log.append("w"), finished(self, *given))[1])
+    monkeypatch.setattr(
+        StayingPartitions, "finished", lambda self, *given: (log.append("w"), finished(self, *given))[1]
+    )
     monkeypatch.setattr(StayingPartitions, "run", lambda self, *given: (log.append(" "), begin(self, *given))[1])
     ist.sssp(graph, 0, **DEVICE)
     assert any("wp" in iteration and iteration.endswith("w") for iteration in "".join(log).split())

@@ -77,9 +77,16 @@ RERUN = ("pagerank", "php", "php, weighted", "sssp", "own", "spread", "weighted"
 def variants(monkeypatch):
     """Subway without its rounds, and whole partitions with them."""
     monkeypatch.setitem(recipes.RECIPES, "once", replace(recipes.RECIPES["subway"], name="once", further_runs={}))
-    monkeypatch.setitem(recipes.RECIPES, "rerun", Recipe("rerun", Fixed("rerun", FILTER), further_runs={"filter": UNTIL_SETTLED}))
-    monkeypatch.setitem(recipes.RECIPES, "kept", Recipe(
-        "kept", Fixed("kept", FILTER), "partitions", further_runs={"filter": UNTIL_SETTLED, "cache": UNTIL_SETTLED}))  # fmt: skip
+    monkeypatch.setitem(
+        recipes.RECIPES, "rerun", Recipe("rerun", Fixed("rerun", FILTER), further_runs={"filter": UNTIL_SETTLED})
+    )
+    monkeypatch.setitem(
+        recipes.RECIPES,
+        "kept",
+        Recipe(
+            "kept", Fixed("kept", FILTER), "partitions", further_runs={"filter": UNTIL_SETTLED, "cache": UNTIL_SETTLED}
+        ),
+    )
 
 
 @pytest.fixture(scope="module")

@@ -63,7 +63,9 @@ def test_sizes_of_components(order: str) -> None:
     assert result.largest() == [(10, 3), (20, 2), (30, 2), (41, 1)]
     with pytest.raises(OptionError, match=r"got labels, which names vertices; largest\(\) has the largest groups"):
         result.top()
-    with pytest.raises(OptionError, match=r"sizes: expected components or communities, got bfs; top\(\) has its largest values"):
+    with pytest.raises(
+        OptionError, match=r"sizes: expected components or communities, got bfs; top\(\) has its largest values"
+    ):
         ist.bfs(graph, 10).sizes()
 
 
@@ -84,13 +86,16 @@ def test_no_vertices() -> None:
     assert ist.pagerank(empty).top() == []
 
 
-@pytest.mark.parametrize(("name", "options", "row", "words"), [
-    ("pagerank", {}, "highest", r"0\.\d+ \(vertex hub\)"),
-    ("bfs", {"source": "b"}, "depth", r"1 \(vertex hub\)"),
-    ("sssp", {"source": "b"}, "farthest", r"1 \(vertex hub\)"),
-    ("weakly_connected_components", {}, "largest", r"4 \(that of vertex b\)"),
-    ("core_number", {}, "largest", r"1 \(vertex b\)"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("name", "options", "row", "words"),
+    [
+        ("pagerank", {}, "highest", r"0\.\d+ \(vertex hub\)"),
+        ("bfs", {"source": "b"}, "depth", r"1 \(vertex hub\)"),
+        ("sssp", {"source": "b"}, "farthest", r"1 \(vertex hub\)"),
+        ("weakly_connected_components", {}, "largest", r"4 \(that of vertex b\)"),
+        ("core_number", {}, "largest", r"1 \(vertex b\)"),
+    ],
+)
 def test_the_printout_names_the_vertex(name: str, options: dict[str, Any], row: str, words: str) -> None:
     result = getattr(ist, name)(ist.read(STAR), **options)
     assert re.fullmatch(words, dict(result.describe())[row])

@@ -15,7 +15,9 @@ from isthmus.runtime.trace import Trace
 
 
 def iteration(number, choices=None):
-    record = Iteration(number, 3 * number, 5 * number, seconds=number / 8, wait=number / 16, kernel=0.25, hit_edges=number % 2)
+    record = Iteration(
+        number, 3 * number, 5 * number, seconds=number / 8, wait=number / 16, kernel=0.25, hit_edges=number % 2
+    )
     record.modelled = number / 4 if number % 3 else None
     record.engines["filter"].update(tasks=1, bytes=4096 * number, requests=number)
     if number % 5 == 0:
@@ -43,12 +45,23 @@ def test_packed_iterations_are_those_that_were_appended():
     for place in (100, -101):
         with pytest.raises(IndexError):
             trace.iterations[place]
-    for name in ("active_vertices", "active_edges", "seconds", "wait", "kernel", "decide", "hit_edges", "bytes", "requests"):
+    for name in (
+        "active_vertices",
+        "active_edges",
+        "seconds",
+        "wait",
+        "kernel",
+        "decide",
+        "hit_edges",
+        "bytes",
+        "requests",
+    ):
         assert trace.total(name) == pytest.approx(sum(getattr(each, name) for each in expected)), name
     assert trace.total("modelled") == pytest.approx(sum(each.modelled or 0 for each in expected))
     assert trace.engines() == {
-        "cache": {"tasks": 40, "bytes": 0, "requests": 0}, "filter": {"tasks": 100, "bytes": 4096 * 4950, "requests": 4950},
-    }  # fmt: skip
+        "cache": {"tasks": 40, "bytes": 0, "requests": 0},
+        "filter": {"tasks": 100, "bytes": 4096 * 4950, "requests": 4950},
+    }
     assert facts(pickle.loads(pickle.dumps(trace))) == facts(expected)
 
 

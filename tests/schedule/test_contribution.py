@@ -63,7 +63,7 @@ def test_lists_and_marks_agree_with_a_plain_loop(team, degrees, size, data):
             if max(offsets[v], partitions.cuts[p]) < min(offsets[v + 1], partitions.cuts[p + 1])
         )
         for p in range(len(partitions))
-    ]  # fmt: skip
+    ]
     for front in fronts(sorted(active), len(degrees)):
         assert priorities(front, partitions, Lists.of(offsets), residual, team).tolist() == wanted
 

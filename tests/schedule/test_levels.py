@@ -35,7 +35,9 @@ def take(schedule, standing):
 
 @pytest.mark.parametrize(("of_levels", "then"), [([[3], [7, 4, 8, 6]], 1), ([[3, 7, 4], [8, 6]], 7)])
 def test_the_papers_queue(of_levels, then):
-    """Figure 11: once 3 of the first level has run, it runs again after 7, 4, 8 and 6, as they stand in either level."""
+    """Figure 11: once 3 of the first level has run, it runs again after 7, 4, 8 and 6, as they stand in either
+    level.
+    """
     given = queued([*of_levels, [1]], waiting=[0])
     assert [take(*given) for _ in range(7)] == [3, 7, 4, 8, 6, 3, then]
 

@@ -57,7 +57,8 @@ def test_units_that_are_near_already_run_and_are_not_fetched() -> None:
 
 
 @pytest.mark.parametrize(
-    ("unit", "runs", "expected"), [(0, 1, False), (1, 1, True), (1, 2, False), (2, 1, True), (2, 3, True), (2, 4, False)]
+    ("unit", "runs", "expected"),
+    [(0, 1, False), (1, 1, True), (1, 2, False), (2, 1, True), (2, 3, True), (2, 4, False)],
 )
 def test_further_runs_are_bounded_by_unit(unit: int, runs: int, expected: bool) -> None:
     assert Plain(range(3), [0, 1, 3]).again(unit, runs) == expected

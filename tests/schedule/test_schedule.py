@@ -42,7 +42,12 @@ def test_some_are_near_from_the_start() -> None:
 def test_a_unit_comes_runs_and_goes() -> None:
     standing = Standing(3)
     standing.fetched(2)
-    assert (standing.places[2], standing.coming, standing.sent, standing.asked_for.tolist()) == (COMING, 1, [2], [False, False, True])
+    assert (standing.places[2], standing.coming, standing.sent, standing.asked_for.tolist()) == (
+        COMING,
+        1,
+        [2],
+        [False, False, True],
+    )
     standing.arrived(2)
     assert (standing.places[2], standing.coming) == (NEAR, 0)
     standing.started(2)
@@ -63,7 +68,14 @@ def test_turns_say_what_changed_last() -> None:
 
 @pytest.mark.parametrize(
     ("among", "keys", "expected"),
-    [([], [], NONE), ([0, 0], [1, 2], NONE), ([1, 1], [2, 1], 1), ([1, 1], [1, 1], 0), ([1, 0, 1], [5, 1, 4], 2), ([1, 1], [0, -1], 1)],
+    [
+        ([], [], NONE),
+        ([0, 0], [1, 2], NONE),
+        ([1, 1], [2, 1], 1),
+        ([1, 1], [1, 1], 0),
+        ([1, 0, 1], [5, 1, 4], 2),
+        ([1, 1], [0, -1], 1),
+    ],
 )
 def test_the_smallest_key_goes_first(among: list[int], keys: list[int], expected: int) -> None:
     assert first(np.array(among, np.bool_), np.array(keys, np.int64)) == expected
@@ -71,7 +83,9 @@ def test_the_smallest_key_goes_first(among: list[int], keys: list[int], expected
 
 @pytest.mark.parametrize("name", ["fetch", "run", "done"])
 def test_what_a_schedule_must_say(name: str) -> None:
-    lacking = type("Lacking", (Schedule,), {other: getattr(Never, other) for other in ("fetch", "run", "done") if other != name})
+    lacking = type(
+        "Lacking", (Schedule,), {other: getattr(Never, other) for other in ("fetch", "run", "done") if other != name}
+    )
     with pytest.raises(TypeError, match=f"abstract.*{name}"):
         lacking()
 

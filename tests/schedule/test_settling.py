@@ -51,7 +51,6 @@ def test_no_more_are_fetched_or_run_than_there_are_members():
     assert Settling(1, OFTEN).fetch(standing) == NONE
     assert Settling(2, OFTEN).fetch(standing) == 4
 
-
     standing.fetched(4)
     assert Settling(2, OFTEN).fetch(standing) == NONE, "one runs and one comes"
     assert Settling(3, OFTEN).fetch(standing) == 5
@@ -69,7 +68,9 @@ def foreseeing(latest=(3, 4), runs=0, **how):
     return standing
 
 
-@pytest.mark.parametrize(("latest", "expected"), [((3, 4), 5), ((4, 3), 2), ((3, 5), NONE), ((6, 7), NONE), ((4, 4), NONE)])
+@pytest.mark.parametrize(
+    ("latest", "expected"), [((3, 4), 5), ((4, 3), 2), ((3, 5), NONE), ((6, 7), NONE), ((4, 4), NONE)]
+)
 def test_the_next_in_a_row_of_two_is_foreseen(latest, expected):
     assert Settling(2, OFTEN).fetch(foreseeing(latest)) == expected
 

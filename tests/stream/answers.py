@@ -85,7 +85,9 @@ def triangles(graph: Any) -> dict[Any, int]:
 
 @dataclass(frozen=True)
 class Case:
-    """A program of the registry with its options, and the oracle: by vertex, the value of the main column (none: unreached)."""
+    """A program of the registry with its options, and the oracle: by vertex, the value of the main column (none:
+    unreached).
+    """
 
     algorithm: str
     options: dict[str, Any]
@@ -119,19 +121,40 @@ def cases(s: Any, weighted: bool = True, alpha: float = ALPHA) -> list[Case]:
         Case("widest_path", {"source": s}, lambda g: widths(g, s), sources=own),
         Case("weakly_connected_components", {}, components),
         Case("pagerank", {"tol": TOL}, ranks, TOL),
-        Case("pagerank", {"tol": TOL, "personalization": {s: 2.0}}, lambda g: ranks(g, personal={s: 1.0}), TOL, "own", own),
+        Case(
+            "pagerank",
+            {"tol": TOL, "personalization": {s: 2.0}},
+            lambda g: ranks(g, personal={s: 1.0}),
+            TOL,
+            "own",
+            own,
+        ),
         Case("php", {"source": s, "tol": TOL}, lambda g: hits(g, s), TOL, sources=own),
         Case("katz", {"alpha": alpha, "tol": TOL}, lambda g: walks(g, alpha=alpha), 8 * TOL),
         Case("multi_source_bfs", {"sources": [s]}, lambda g: lengths(g, s, False), sources=own),
-        Case("personalized_pagerank", {"sources": [s], "tol": TOL}, lambda g: ranks(g, personal={s: 1.0}), TOL, sources=own),
+        Case(
+            "personalized_pagerank",
+            {"sources": [s], "tol": TOL},
+            lambda g: ranks(g, personal={s: 1.0}),
+            TOL,
+            sources=own,
+        ),
         Case("core_number", {}, cores),
         Case("triangle_count", {}, triangles),
-    ]  # fmt: skip
+    ]
     if weighted:
         known += [
             Case("pagerank", {"tol": TOL, "weight": True}, lambda g: ranks(g, True), TOL, "by weight"),
-            Case("php", {"source": s, "tol": TOL, "weight": True}, lambda g: hits(g, s, True), TOL, "php by weight", own),
-            Case("katz", {"alpha": alpha, "tol": TOL, "weight": True}, lambda g: walks(g, True, alpha), 8 * TOL, "katz by weight"),
+            Case(
+                "php", {"source": s, "tol": TOL, "weight": True}, lambda g: hits(g, s, True), TOL, "php by weight", own
+            ),
+            Case(
+                "katz",
+                {"alpha": alpha, "tol": TOL, "weight": True},
+                lambda g: walks(g, True, alpha),
+                8 * TOL,
+                "katz by weight",
+            ),
         ]
     names = {case.algorithm for case in known}
     live = [name for name in ALGORITHMS.names() if ALGORITHMS[name].live is not None]
@@ -143,7 +166,13 @@ def unknown(name: str, s: Any) -> Case:
     given = {"source": s, "sources": [s]}
     asked = {parameter.name for parameter in ALGORITHMS[name].parameters}
     tol = {"tol": TOL} if "tol" in asked else {}
-    return Case(name, {key: value for key, value in given.items() if key in asked} | tol, None, 2 * TOL if tol else 0.0, sources=(s,))
+    return Case(
+        name,
+        {key: value for key, value in given.items() if key in asked} | tol,
+        None,
+        2 * TOL if tol else 0.0,
+        sources=(s,),
+    )
 
 
 def by_vertex(result: Any) -> dict[Any, Any]:

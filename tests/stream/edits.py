@@ -49,8 +49,14 @@ class Model:
         rare = draw.random() < 0.3
         removed = [v for v in sorted(self.vertices) if rare and v != self.source and draw.random() < 0.05]
         pool = [self.name(k) for k in range(self.count + 3) if self.name(k) not in removed]
-        deletes = [edge for edge in draw.sample(sorted(self.edges), min(size, len(self.edges))) if not set(edge) & set(removed)]
-        inserts = [(draw.choice(pool), draw.choice(pool), draw.randrange(0, 5)) for _ in range(size)] if draw.random() < 0.8 else []
+        deletes = [
+            edge for edge in draw.sample(sorted(self.edges), min(size, len(self.edges))) if not set(edge) & set(removed)
+        ]
+        inserts = (
+            [(draw.choice(pool), draw.choice(pool), draw.randrange(0, 5)) for _ in range(size)]
+            if draw.random() < 0.8
+            else []
+        )
         self.apply(inserts, deletes, removed)
         return {"inserts": inserts or None, "deletes": deletes or None, "remove_vertices": removed or None}
 

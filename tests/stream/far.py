@@ -1,4 +1,6 @@
-"""A changing graph that says its lists are far: a program gets some lists at a time, and what it did not ask for is wrong."""
+"""A changing graph that says its lists are far: a program gets some lists at a time, and what it did not ask for is
+wrong.
+"""
 
 from __future__ import annotations
 

@@ -50,7 +50,12 @@ def assert_holds(graph: ChangingGraph, plain: Plain) -> None:
         assert arcs_of(graph.sides[name], users, name == "in") == both, name
     snapshot = graph.snapshot
     assert (graph.vertices, graph.edges, graph.arcs) == (len(users), len(plain.edges), len(both))
-    assert (snapshot.vertices, snapshot.edges, snapshot.arcs, snapshot.number) == (len(users), len(plain.edges), len(both), graph.number)
+    assert (snapshot.vertices, snapshot.edges, snapshot.arcs, snapshot.number) == (
+        len(users),
+        len(plain.edges),
+        len(both),
+        graph.number,
+    )
     assert snapshot.self_loops == graph.self_loops == sum(u == v for u, v in plain.edges)
     assert snapshot.negative_weights == any(w is not None and w < 0 for w in plain.edges.values())
 
@@ -73,4 +78,6 @@ def assert_answers(graph: Any, plain: Plain) -> None:
         weights = dict(out[v])
         for u in plain.vertices:
             assert graph.has_edge(v, u) == (u in weights)
-            assert graph.edge_weights(v, u).tolist() == ([1 if weights[u] is None else weights[u]] if u in weights else [])
+            assert graph.edge_weights(v, u).tolist() == (
+                [1 if weights[u] is None else weights[u]] if u in weights else []
+            )

@@ -71,8 +71,12 @@ class Plain:
         more = [np.array(list(users), self.kind) if users else None for users in (added, removed)]
         return Edits(wishes, sources, targets, weights if self.weighted else None, *more)
 
-    def apply(self, rows: Sequence[Row], added: Sequence[Any] = (), removed: Sequence[Any] = (), strict: bool = False) -> dict[str, int]:
-        """Apply a batch, row by row; returns the counts that its report has. Raises RefusedError, and then nothing has changed."""
+    def apply(
+        self, rows: Sequence[Row], added: Sequence[Any] = (), removed: Sequence[Any] = (), strict: bool = False
+    ) -> dict[str, int]:
+        """Apply a batch, row by row; returns the counts that its report has. Raises RefusedError, and then nothing has
+        changed.
+        """
         used = {end for row in rows for end in row[1:3]} | set(added)
         if used & set(removed):
             raise RefusedError("removed and used")
@@ -102,4 +106,8 @@ class Plain:
 
 def differences(before: dict[Any, Any], now: dict[Any, Any]) -> dict[str, int]:
     changed = sum(edge in now and now[edge] != w for edge, w in before.items())
-    return {"inserted": len(now.keys() - before.keys()), "deleted": len(before.keys() - now.keys()), "reweighed": changed}
+    return {
+        "inserted": len(now.keys() - before.keys()),
+        "deleted": len(before.keys() - now.keys()),
+        "reweighed": changed,
+    }

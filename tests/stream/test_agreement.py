@@ -1,8 +1,8 @@
 """Value and parent agree at the end of a round, however threads interleave (`programs/dependencies.py`).
 
-The spots where threads could get between each other are widened: every memory fence of an update takes microseconds. Several
-threads then improve the same few vertices, again and again, until they really overlapped. The last tests take the lock away, and
-see that the disagreement is found.
+The spots where threads could get between each other are widened: every memory fence of an update takes microseconds.
+Several threads then improve the same few vertices, again and again, until they really overlapped. The last tests take
+the lock away, and see that the disagreement is found.
 """
 
 from __future__ import annotations
@@ -26,7 +26,9 @@ ANY = 10_000  # rounds until something is wrong
 
 
 def slow() -> Any:
-    """A memory fence that takes some microseconds: a number is squared about, which no compiler can foresee, and never gets above 1."""
+    """A memory fence that takes some microseconds: a number is squared about, which no compiler can foresee, and never
+    gets above 1.
+    """
     x = 0.3
     for _ in range(1500):
         x = 3.9 * x * (1.0 - x)
@@ -56,7 +58,10 @@ def arcs() -> tuple[Any, Any, Any]:
 
 def opened(name: str) -> tuple[Any, MaintainedMonotone, tuple[Any, Any, Any]]:
     tails, heads, weights = arcs()
-    everything = np.concatenate([np.full(TAILS, HEADS + TAILS), tails]), np.concatenate([np.arange(HEADS, HEADS + TAILS), heads])
+    everything = (
+        np.concatenate([np.full(TAILS, HEADS + TAILS), tails]),
+        np.concatenate([np.arange(HEADS, HEADS + TAILS), heads]),
+    )
     lengths = np.concatenate([np.random.default_rng(5).integers(1, 1000, TAILS), weights]).astype(np.int32)
     wanted = {"sssp": ist.SSSP, "widest_path": ist.WidestPath}[name](source=HEADS + TAILS)
     live = ist.stream(ist.read((*everything, lengths), directed=True), [wanted], threads=1)
@@ -75,11 +80,18 @@ def race(program: MaintainedMonotone, given: tuple[Any, Any, Any], seed: int) ->
     program._forget_changes()
     begins, ends, *_ = program.graph.sides["out"].arrays()
     draw, gate, times = np.random.default_rng(seed), threading.Barrier(THREADS), []
-    messages = program.program.settles * ({"sssp": np.add, "widest_path": np.minimum}[program.name])(values[tails], weights)
-    orders = [np.argsort(-messages + draw.integers(0, 30, tails.size)) for _ in range(THREADS)]  # the worst first: most arcs improve
+    messages = program.program.settles * ({"sssp": np.add, "widest_path": np.minimum}[program.name])(
+        values[tails], weights
+    )
+    # The worst first: most arcs improve.
+    orders = [np.argsort(-messages + draw.integers(0, 30, tails.size)) for _ in range(THREADS)]
 
     def send(order: Any) -> None:
-        mine, queue, marks = (tails[order], heads[order], weights[order]), np.empty(tails.size, np.uint32), program.marks
+        mine, queue, marks = (
+            (tails[order], heads[order], weights[order]),
+            np.empty(tails.size, np.uint32),
+            program.marks,
+        )
         state = (True, values.dtype.type(program.silent), program.state.arrays, program.state.params, marks)
         gate.wait()
         start = time.perf_counter()
@@ -97,7 +109,9 @@ def race(program: MaintainedMonotone, given: tuple[Any, Any, Any], seed: int) ->
     for v in range(HEADS):
         parent = int(parents[v])
         message = {"sssp": lambda d, w: d + w, "widest_path": min}[program.name]
-        if parent in (dependencies.NOBODY, dependencies.LOCKED) or values[v] != message(int(values[parent]), arc_of[parent, v]):
+        if parent in (dependencies.NOBODY, dependencies.LOCKED) or values[v] != message(
+            int(values[parent]), arc_of[parent, v]
+        ):
             wrong.append(f"parent of {v}: {parent}")
     changed = program.state.arrays[program.position + 2][: int(program.state.arrays[-1][0])].tolist()
     if sorted(changed) != list(range(HEADS)):
@@ -108,7 +122,9 @@ def race(program: MaintainedMonotone, given: tuple[Any, Any, Any], seed: int) ->
 
 
 def raced(name: str, rounds: int) -> tuple[int, list[str]]:
-    """Races until threads have overlapped in `rounds` of them, or something is wrong; returns how many did, and what is wrong."""
+    """Races until threads have overlapped in `rounds` of them, or something is wrong; returns how many did, and what is
+    wrong.
+    """
     live, program, given = opened(name)
     met, wrong, end = 0, [], time.monotonic() + SECONDS
     with live:
@@ -155,7 +171,9 @@ def test_trees_after_batches_that_all_threads_work_on(program: str, sized: Any) 
     ends = np.unique(np.concatenate([np.stack([sources, targets]), np.stack([targets, sources])], 1), axis=1)
     weights = {(int(u), int(v)): int(w) for u, v, w in zip(*ends, draw.integers(1, 90, ends.shape[1]), strict=True)}
     wanted = {"sssp": ist.SSSP, "widest_path": ist.WidestPath}[program](source=17)
-    with ist.stream(ist.read((*ends, np.array(list(weights.values()), np.int32)), directed=True), [wanted], threads=2) as live:
+    with ist.stream(
+        ist.read((*ends, np.array(list(weights.values()), np.int32)), directed=True), [wanted], threads=2
+    ) as live:
         for _ in range(4):
             arcs = list(weights)
             changed = [arcs[k] for k in draw.integers(0, len(arcs), 600)]

@@ -39,8 +39,11 @@ def test_counts_as_networkx_has_them(vertices: int, size: int) -> None:
     graph: Any = nx.gnm_random_graph(vertices, 4 * vertices, seed=1)
     with ist.stream(ist.read((*np.array(graph.edges).T,), directed=False), programs(), threads=2) as live:
         for _ in range(6):
-            centre = draw.integers(0, vertices, 2)  # half of the new edges join few vertices, so that a dense part appears
-            ends = np.concatenate([draw.integers(0, vertices, (size // 2, 2)), centre[0] // 2 + draw.integers(0, 30, (size // 2, 2))])
+            # Half of the new edges join few vertices, so that a dense part appears.
+            centre = draw.integers(0, vertices, 2)
+            ends = np.concatenate(
+                [draw.integers(0, vertices, (size // 2, 2)), centre[0] // 2 + draw.integers(0, 30, (size // 2, 2))]
+            )
             inserts = [(int(u), int(v)) for u, v in ends % vertices if u % vertices != v % vertices]
             edges = sorted(graph.edges)
             deletes = [edges[k] for k in draw.choice(len(edges), min(size, len(edges) * 3 // 4), replace=False)]

@@ -1,4 +1,6 @@
-"""What a small batch costs (`stream/maintained.py`): the edges that each program reads, against those of a computation from scratch."""
+"""What a small batch costs (`stream/maintained.py`): the edges that each program reads, against those of a computation
+from scratch.
+"""
 
 from __future__ import annotations
 
@@ -33,7 +35,9 @@ def streamed(request: pytest.FixtureRequest) -> Any:
             sources, targets = draw.integers(0, graph.vertices, (2, 2))
             busy = [int(v) for v in draw.permutation(graph.vertices) if live.graph.out_degree(v)][:2]
             gone = [(v, int(draw.choice(live.graph.neighbors(v)))) for v in busy]
-            reports.append(live.apply(inserts=(sources, targets, draw.integers(1, 9, 2).astype(np.int32)), deletes=gone))
+            reports.append(
+                live.apply(inserts=(sources, targets, draw.integers(1, 9, 2).astype(np.int32)), deletes=gone)
+            )
         yield live, programs, scratch, reports
 
 

@@ -132,7 +132,12 @@ def test_katz_by_passes_is_as_exact_as_its_tol() -> None:
 @pytest.mark.parametrize("name", ["even", "pagerank", "php", "katz"])
 def test_residuals_are_computed_anew(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """What rounding may have come to is too much after every batch: a pass over all edges makes it nothing."""
-    wanted = {"even": even, "pagerank": ist.PageRank(weight=True), "php": ist.PHP(0), "katz": ist.Katz(alpha=0.005, weight=True)}[name]
+    wanted = {
+        "even": even,
+        "pagerank": ist.PageRank(weight=True),
+        "php": ist.PHP(0),
+        "katz": ist.Katz(alpha=0.005, weight=True),
+    }[name]
     batches = Batches(6, True, True)
     with far_stream(batches.plain.read(), [wanted], threads=2) as live:
         program, derived = live._programs[name], []
@@ -162,7 +167,9 @@ def test_strengths_are_summed_anew() -> None:
 def test_a_hub_larger_than_a_piece() -> None:
     """Its list comes by itself. Triangles of edges at two hubs need both of their lists."""
     spokes = np.array([(hub, v) for hub in (0, 1) for v in range(2, 400)])
-    with far_stream(ist.read(tuple(spokes.T), directed=False), [ist.CoreNumber(), ist.TriangleCount(), ist.BFS(0)], most=10) as live:
+    with far_stream(
+        ist.read(tuple(spokes.T), directed=False), [ist.CoreNumber(), ist.TriangleCount(), ist.BFS(0)], most=10
+    ) as live:
         for change in ({"inserts": [(0, 1)]}, {"deletes": [(0, 1), (0, 5)]}, {"inserts": [(5, 6), (0, 5), (0, 1)]}):
             live.apply(**change)
             assert live.check() == {}
@@ -178,7 +185,9 @@ def changed(live: Any, draw: Any, count: int) -> Any:
 @pytest.mark.parametrize("title", TITLES)
 @pytest.mark.parametrize("directed", [True, False])
 def test_small_batches_read_a_small_part(title: str, directed: bool, sized: Any) -> None:
-    """No recomputation in disguise. Lists by themselves are as cheap as in bulk, as if the graph were far larger than it is."""
+    """No recomputation in disguise. Lists by themselves are as cheap as in bulk, as if the graph were far larger than
+    it is.
+    """
     sized(lone_list=1, least_table=64)
     graph = ist.generate("rmat", scale=11, weights="1:9", seed=5, directed=directed)
     case = next(each for each in cases(graph.busiest(), alpha=1e-5) if each.title == title)
@@ -206,7 +215,9 @@ def test_scores_of_a_large_grid_are_corrected_nearby(name: str, sized: Any) -> N
 
 @pytest.mark.parametrize("directed", [True, False])
 def test_a_batch_takes_few_passes(directed: bool, sized: Any) -> None:
-    """As many changes as 100,000 of a quarter of a billion edges: 3 or 4 passes, where a run from scratch takes 7 to 9."""
+    """As many changes as 100,000 of a quarter of a billion edges: 3 or 4 passes, where a run from scratch takes 7
+    to 9.
+    """
     sized(lone_list=4)
     graph = ist.generate("rmat", scale=13, seed=5, directed=directed)
     draw, read = np.random.default_rng(1), []
@@ -214,7 +225,9 @@ def test_a_batch_takes_few_passes(directed: bool, sized: Any) -> None:
         scratch = sum(iteration.active_edges for iteration in ist.pagerank(graph, tol=1e-4).trace)
         for _ in range(5):
             ends = draw.integers(0, graph.vertices, (2, graph.edges // 5400))
-            busy = [int(v) for v in draw.permutation(graph.vertices) if live.graph.out_degree(int(v))][: graph.edges // 5400]
+            busy = [int(v) for v in draw.permutation(graph.vertices) if live.graph.out_degree(int(v))][
+                : graph.edges // 5400
+            ]
             gone = [(v, int(draw.choice(live.graph.neighbors(v)))) for v in busy]
             read.append(live.apply(inserts=tuple(ends), deletes=gone).programs["pagerank"]["edges_read"])
         assert np.median(read) <= 0.6 * scratch and live.check() == {}, (read, scratch)

@@ -1,6 +1,7 @@
 """Updates from files and pipes, in batches by rows and by time.
 
-Tests `stream/following.py`, `stream/sources.py`, `stream/lines.py`, `stream/rows.py`, `stream/text_rows.py` and `stream/changes.py`.
+Tests `stream/following.py`, `stream/sources.py`, `stream/lines.py`, `stream/rows.py`, `stream/text_rows.py` and
+`stream/changes.py`.
 """
 
 from __future__ import annotations
@@ -40,7 +41,9 @@ def batches(path: Any, kinds: Kinds = INTEGERS, format: str | None = None, **how
 def table_rows(rows: Rows, kinds: Kinds) -> list[tuple[Any, ...]]:
     edits = edits_of_table(rows.table(), kinds, rows.name, rows.where)
     assert edits.weights is not None
-    return list(zip(edits.wishes.tolist(), edits.sources.tolist(), edits.targets.tolist(), edits.weights.tolist(), strict=True))
+    return list(
+        zip(edits.wishes.tolist(), edits.sources.tolist(), edits.targets.tolist(), edits.weights.tolist(), strict=True)
+    )
 
 
 ROWS = [("insert", 1, 2, 5), ("insert", 3, 4, 6), ("delete", 1, 2, None), ("update", 3, 4, 7), ("insert", 5, 6, 8)]
@@ -60,7 +63,11 @@ def written(folder: Path, kind: str) -> Path:
         path.write_text("".join(json.dumps(row) + "\n" for row in rows))
     else:
         mark = "\t" if "tsv" in kind else ","
-        text = mark.join(columns) + "\r\n\n" + "\n".join(mark.join("" if value is None else str(value) for value in row) for row in ROWS)
+        text = (
+            mark.join(columns)
+            + "\r\n\n"
+            + "\n".join(mark.join("" if value is None else str(value) for value in row) for row in ROWS)
+        )
         path.write_bytes(gzip.compress(text.encode()) if kind.endswith("gz") else text.encode())
     return path
 
@@ -79,13 +86,29 @@ def test_a_table_or_a_reader_is_followed_too() -> None:
 
 
 BAD_TEXT = [
-    ("csv", "op,target\n", "u.csv:1: no column 'source'; there are op, target; the first line of a CSV names its columns"),
-    ("csv", "insert,1,2\n", "u.csv:1: no column 'op'; there are insert, 1, 2; the first line of a CSV names its columns"),
-    ("csv", HEADER + "insert,1,2,3,\n\ninsert,1,x,3,\n", "u.csv:4: column 'target': expected an integer, as the graph's ids are, got 'x'"),
+    (
+        "csv",
+        "op,target\n",
+        "u.csv:1: no column 'source'; there are op, target; the first line of a CSV names its columns",
+    ),
+    (
+        "csv",
+        "insert,1,2\n",
+        "u.csv:1: no column 'op'; there are insert, 1, 2; the first line of a CSV names its columns",
+    ),
+    (
+        "csv",
+        HEADER + "insert,1,2,3,\n\ninsert,1,x,3,\n",
+        "u.csv:4: column 'target': expected an integer, as the graph's ids are, got 'x'",
+    ),
     ("csv", HEADER + "insert,1,2,3,\ninsert,1\n", "u.csv:3: expected 5 values .*, got 2: 'insert,1'"),
     ("csv", HEADER + "insert,1,2.5,3,\n", r"u.csv:2: column 'target': expected an integer, .*got '2\.5'"),
     ("csv", HEADER + "insert,1,2,nan,\n", "u.csv:2: column 'weight': expected a finite number, got nan"),
-    ("csv", HEADER + "insert,1,2,2.5,\n", r"u.csv:2: column 'weight': expected a whole number, as the graph's weights are int32, got 2\.5"),
+    (
+        "csv",
+        HEADER + "insert,1,2,2.5,\n",
+        r"u.csv:2: column 'weight': expected a whole number, as the graph's weights are int32, got 2\.5",
+    ),
     ("csv", HEADER + "insert,1,2,9999999999,\n", "u.csv:2: column 'weight': expected a number that int32 holds"),
     ("csv", HEADER + "insert,1,2,much,\n", "u.csv:2: column 'weight': expected a number, got 'much'"),
     ("csv", HEADER + "insert,1,2,3,\nmove,1,2,3,\n", "u.csv:3: column 'op': expected insert, delete, .* got 'move'"),
@@ -93,17 +116,29 @@ BAD_TEXT = [
     ("csv", HEADER + 'insert,"1,2,3,\n', "u.csv:2: expected"),
     ("csv", HEADER + "insert,,2,3,\n", "u.csv:2: column 'source': expected an id, got null"),
     ("csv", HEADER + "update,1,2,,\n", "u.csv:2: column 'weight': expected a number, got null"),
-    ("jsonl", '{"op":"insert","source":1,"target":2}\n{"op":"insert","source":1,"tar', "u.jsonl:2: expected a JSON object such as .*, got"),
+    (
+        "jsonl",
+        '{"op":"insert","source":1,"target":2}\n{"op":"insert","source":1,"tar',
+        "u.jsonl:2: expected a JSON object such as .*, got",
+    ),
     (
         "jsonl",
         '{"op":"insert","source":1,"target":"2"}\n',
         "u.jsonl:1: column 'target': expected an integer, as the graph's ids are, got '2'",
     ),
     ("jsonl", '{"op":"insert","source":1}\n', "u.jsonl:1: column 'target': expected an id, got null"),
-    ("jsonl", '{"op":"insert","source":1,"target":2,"weight":NaN}\n', "u.jsonl:1: column 'weight': expected a finite number, got nan"),
+    (
+        "jsonl",
+        '{"op":"insert","source":1,"target":2,"weight":NaN}\n',
+        "u.jsonl:1: column 'weight': expected a finite number, got nan",
+    ),
     ("jsonl", '{"op":"update","source":1,"target":2}\n', "u.jsonl:1: column 'weight': expected a number, got null"),
     ("jsonl", '{"source":1,"target":2}\n', "u.jsonl:1: column 'op': expected an operation, got null"),
-    ("jsonl", '{"op":"insert","source":true,"target":2}\n', "u.jsonl:1: column 'source': expected an integer.* got True"),
+    (
+        "jsonl",
+        '{"op":"insert","source":true,"target":2}\n',
+        "u.jsonl:1: column 'source': expected an integer.* got True",
+    ),
     ("jsonl", '{"op":"insert","source":1,\n"target":2}\n', "u.jsonl:1: expected a JSON object such as"),
     ("jsonl", "7\n", "u.jsonl:1: expected a JSON object such as .*, got '7'"),
     ("json", "[{}]\n", "u.json: is a JSON array; expected one object per line"),
@@ -126,7 +161,9 @@ def test_text_that_is_not_utf8(tmp_path: Path) -> None:
 def test_values_that_arrow_refuses_and_python_accepts(tmp_path: Path) -> None:
     (tmp_path / "u.csv").write_text(HEADER + "insert, 1 ,2,3.0,\nadd_vertex,9,,,\ndelete,1,2,,\n")
     assert batches(tmp_path / "u.csv")[0] == [(1, 1, 2, 3), (2, 1, 2, 0)]
-    (tmp_path / "u.jsonl").write_text('{"op":"insert","source":1,"target":2}\n{"op":"insert","src":0,"source":1,"target":3,"weight":4.0}\n')
+    (tmp_path / "u.jsonl").write_text(
+        '{"op":"insert","source":1,"target":2}\n{"op":"insert","src":0,"source":1,"target":3,"weight":4.0}\n'
+    )
     assert batches(tmp_path / "u.jsonl")[0] == [(1, 1, 2, 1), (1, 1, 3, 4)], "in JSON a missing weight is 1"
 
 
@@ -165,7 +202,15 @@ def test_windows_by_the_column_time(tmp_path: Path) -> None:
 
 
 def test_a_batch_ends_where_a_removed_vertex_is_used(tmp_path: Path) -> None:
-    rows = ["insert,1,2", "remove_vertex,7,", "remove_vertex,1,", "add_vertex,1,", "insert,1,3", "delete,7,1", "remove_vertex,9,"]
+    rows = [
+        "insert,1,2",
+        "remove_vertex,7,",
+        "remove_vertex,1,",
+        "add_vertex,1,",
+        "insert,1,3",
+        "delete,7,1",
+        "remove_vertex,9,",
+    ]
     (tmp_path / "u.csv").write_text("op,source,target\n" + "\n".join(rows) + "\n")
     parts = [len(each.rows) for each in arrivals(open_updates(tmp_path / "u.csv", INTEGERS))]
     assert parts == [2, 1, 4]

@@ -27,9 +27,13 @@ def largest(label):  # type: ignore[no-untyped-def]
 
 def searches(source: Any) -> list[Any]:
     return [
-        ist.BFS(source=source), ist.SSSP(source=source), ist.WidestPath(source=source), ist.WeaklyConnectedComponents(),
-        by_degree(source=source), largest(),
-    ]  # fmt: skip
+        ist.BFS(source=source),
+        ist.SSSP(source=source),
+        ist.WidestPath(source=source),
+        ist.WeaklyConnectedComponents(),
+        by_degree(source=source),
+        largest(),
+    ]
 
 
 def from_scratch(name: str, graph: Any, source: Any) -> Any:
@@ -72,7 +76,13 @@ def assert_trees(live: Any, model: Model) -> None:
 def assert_as_read_anew(live: Any, model: Model) -> None:
     graph = model.graph()
     if model.source in graph:
-        expected = dict(zip(graph.ids.natural(0, graph.vertices).tolist(), ist.sssp(graph, model.source).filled().tolist(), strict=True))
+        expected = dict(
+            zip(
+                graph.ids.natural(0, graph.vertices).tolist(),
+                ist.sssp(graph, model.source).filled().tolist(),
+                strict=True,
+            )
+        )
         found = dict(zip(live["sssp"].vertices.tolist(), live["sssp"].filled().tolist(), strict=True))
         assert all(found[v] == distance for v, distance in expected.items())
 
@@ -84,10 +94,12 @@ def test_scores_stay_within_their_bound(seed: int) -> None:
     model.edges = {edge: w + 1 for edge, w in model.edges.items()}
     source = model.source
     programs = [
-        ist.PageRank(tol=TOL), ist.PageRank(tol=TOL, weight=True, name="weighted"),
+        ist.PageRank(tol=TOL),
+        ist.PageRank(tol=TOL, weight=True, name="weighted"),
         ist.PageRank(tol=TOL, personalization={source: 1}, name="own"),
-        ist.PHP(source=source, tol=TOL), ist.Katz(alpha=0.01, tol=TOL),
-    ]  # fmt: skip
+        ist.PHP(source=source, tol=TOL),
+        ist.Katz(alpha=0.01, tol=TOL),
+    ]
     with ist.stream(model.graph(), programs, threads=2) as live:
         for _ in range(8):
             batch = model.batch()
@@ -95,10 +107,12 @@ def test_scores_stay_within_their_bound(seed: int) -> None:
             live.apply(**batch)
             graph = live.graph
             expected = {
-                "pagerank": ist.pagerank(graph, tol=1e-10), "weighted": ist.pagerank(graph, tol=1e-10, weight=True),
-                "own": ist.pagerank(graph, tol=1e-10, personalization={source: 1}), "php": ist.php(graph, source, tol=1e-10),
+                "pagerank": ist.pagerank(graph, tol=1e-10),
+                "weighted": ist.pagerank(graph, tol=1e-10, weight=True),
+                "own": ist.pagerank(graph, tol=1e-10, personalization={source: 1}),
+                "php": ist.php(graph, source, tol=1e-10),
                 "katz": ist.katz(graph, alpha=0.01, tol=1e-10),
-            }  # fmt: skip
+            }
             for name, exact in expected.items():
                 assert np.abs(live[name].values - exact.values).sum() <= 1.01 * TOL, name
 
@@ -106,7 +120,9 @@ def test_scores_stay_within_their_bound(seed: int) -> None:
 def test_small_batches_read_little() -> None:
     """A recomputation in disguise would read all edges."""
     graph = ist.generate("rmat", scale=13, weights="1:9", seed=5)
-    with ist.stream(graph, [ist.BFS(source=0), ist.SSSP(source=0), ist.WeaklyConnectedComponents(), ist.PageRank(tol=1e-3)]) as live:
+    with ist.stream(
+        graph, [ist.BFS(source=0), ist.SSSP(source=0), ist.WeaklyConnectedComponents(), ist.PageRank(tol=1e-3)]
+    ) as live:
         draw = np.random.default_rng(1)
         for _ in range(5):
             sources, targets = draw.integers(0, graph.vertices, (2, 10))
@@ -143,19 +159,30 @@ def test_an_older_result_keeps_its_vertices(names: bool) -> None:
     """Also when new vertices come before its own in the order of ids, or take the numbers of removed ones."""
     kind, name = (object, lambda k: f"n{k}") if names else (np.int64, int)
     ends = [np.array([name(k) for k in column], kind) for column in ((5, 6, 8), (6, 7, 9))]
-    with ist.stream(ist.read(tuple(ends), directed=False), [ist.BFS(source=name(5)), ist.WeaklyConnectedComponents()]) as live:
+    with ist.stream(
+        ist.read(tuple(ends), directed=False), [ist.BFS(source=name(5)), ist.WeaklyConnectedComponents()]
+    ) as live:
         older = [live[program] for program in live]
         live.apply(inserts=[(name(k), name(k + 1)) for k in range(100, 150)] + [(name(1), name(9)), (name(0), name(1))])
         between = [live[program] for program in live]
         live.apply(remove_vertices=[name(6), name(0)])
         assert [result.vertices.tolist() for result in older] == [[name(k) for k in range(5, 10)]] * 2
-        assert older[0].values.tolist() == [0, 1, 2, None, None] and older[1].values.tolist() == [name(k) for k in (5, 5, 5, 8, 8)]
+        assert older[0].values.tolist() == [0, 1, 2, None, None] and older[1].values.tolist() == [
+            name(k) for k in (5, 5, 5, 8, 8)
+        ]
         found = dict(zip(between[1].vertices.tolist(), between[1].values.tolist(), strict=True))
-        assert (found[name(7)], found[name(9)], found[name(8)], found[name(150)]) == (name(5), name(0), name(0), name(100))
+        assert (found[name(7)], found[name(9)], found[name(8)], found[name(150)]) == (
+            name(5),
+            name(0),
+            name(0),
+            name(100),
+        )
 
 
 def test_readers_in_other_threads_see_one_batch() -> None:
-    """Every result is that of one batch: the first edge of a path has the batch's number for its weight, the others have 1."""
+    """Every result is that of one batch: the first edge of a path has the batch's number for its weight, the others
+    have 1.
+    """
     graph = ist.read((np.array([0]), np.array([1]), np.array([1], np.int64)), directed=True)
     with ist.stream(graph, [ist.SSSP(source=0)], threads=1) as live:
         live.apply(inserts=[(k, k + 1, 1) for k in range(1, 200)])
@@ -201,7 +228,10 @@ def test_mistakes() -> None:
         ist.stream(graph, [ist.BFS(origin=0)])
     with pytest.raises(ist.UnknownVertexError, match="no vertex 9"):
         ist.stream(graph, [ist.BFS(source=9)])
-    with ist.stream(graph, [ist.BFS(source=0)]) as live, pytest.raises(KeyError, match="the stream maintains no 'sssp'; it has bfs"):
+    with (
+        ist.stream(graph, [ist.BFS(source=0)]) as live,
+        pytest.raises(KeyError, match="the stream maintains no 'sssp'; it has bfs"),
+    ):
         live["sssp"]
 
 

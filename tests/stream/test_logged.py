@@ -1,7 +1,7 @@
 """Streams with a log: what was acknowledged is there again, whatever happened to the process, the disk or the files.
 
-Tests `stream/logged.py`, `stream/log.py`, `stream/recovery.py`, `stream/checkpoints.py`, `stream/acknowledged.py`, `stream/remembered.py`,
-`stream/opening.py` and `stream/unlogged.py`.
+Tests `stream/logged.py`, `stream/log.py`, `stream/recovery.py`, `stream/checkpoints.py`, `stream/acknowledged.py`,
+`stream/remembered.py`, `stream/opening.py` and `stream/unlogged.py`.
 """
 
 from __future__ import annotations
@@ -68,7 +68,9 @@ def test_opened_again_it_goes_on(tmp_path: Path, path: ist.Graph) -> None:
         with opened(tmp_path / "d", graph) as live:
             assert (live.number, list(live), live["bfs"].number) == (3, ["bfs", "ranks"], 3)
             assert edges(live.graph) == before and live["bfs"].filled().tolist() == values and live.check() == {}
-            assert live.log.notes == [f"recovered to batch 3 from {tmp_path / 'd'}: checkpoint of batch 0, 3 batches of the log"]
+            assert live.log.notes == [
+                f"recovered to batch 3 from {tmp_path / 'd'}: checkpoint of batch 0, 3 batches of the log"
+            ]
             assert live.log.facts()["recovered"]["batch"] == 3
     with opened(tmp_path / "d", programs=["weakly_connected_components"]) as live:
         assert live.apply(inserts=[(20, 3)]).number == 4 and live.check() == {}
@@ -107,9 +109,11 @@ def test_a_graph_without_vertices(tmp_path: Path) -> None:
 
 def test_options_of_programs_are_kept(tmp_path: Path, path: ist.Graph) -> None:
     wanted = [
-        ist.PersonalizedPageRank([1, np.int64(2)], tol=1e-3, name="ppr"), ist.PageRank(tol=1e-3, personalization={1: 0.5, 2: 0.5}),
-        ist.MultiSourceBFS(sources=np.array([0, 3])), "core_number",
-    ]  # fmt: skip
+        ist.PersonalizedPageRank([1, np.int64(2)], tol=1e-3, name="ppr"),
+        ist.PageRank(tol=1e-3, personalization={1: 0.5, 2: 0.5}),
+        ist.MultiSourceBFS(sources=np.array([0, 3])),
+        "core_number",
+    ]
     with opened(tmp_path / "d", path, wanted) as live:
         live.apply(inserts=[(1, 4)])
         expected = {name: live[name].result() for name in live}
@@ -118,7 +122,10 @@ def test_options_of_programs_are_kept(tmp_path: Path, path: ist.Graph) -> None:
         assert all(set(live[name].columns) == set(expected[name].columns) for name in live)
     with opened(tmp_path / "d", programs=[longer(source=0)]) as live:
         live.apply(inserts=[(0, 5)])
-    with pytest.raises(ist.OptionError, match=r"its stream maintained longer, which is not kept in a file: give programs=\[\.\.\.\] again"):
+    with pytest.raises(
+        ist.OptionError,
+        match=r"its stream maintained longer, which is not kept in a file: give programs=\[\.\.\.\] again",
+    ):
         opened(tmp_path / "d")
     with opened(tmp_path / "d", programs=[longer(source=0)]) as live:
         assert live.number == 2 and live.check() == {}
@@ -156,7 +163,15 @@ def test_a_batch_that_is_refused_leaves_no_trace(tmp_path: Path, path: ist.Graph
 
 
 def test_follow_passes_over_what_was_applied(tmp_path: Path, path: ist.Graph) -> None:
-    rows = ["op,source,target", "insert,0,3", "insert,3,9", "remove_vertex,9,", "insert,0,9", "delete,0,3", "insert,0,4"]
+    rows = [
+        "op,source,target",
+        "insert,0,3",
+        "insert,3,9",
+        "remove_vertex,9,",
+        "insert,0,9",
+        "delete,0,3",
+        "insert,0,4",
+    ]
     changes = tmp_path / "changes.csv"
     changes.write_text("\n".join(rows) + "\n")
     expected = None
@@ -176,7 +191,9 @@ def test_follow_passes_over_what_was_applied(tmp_path: Path, path: ist.Graph) ->
     with opened(folder) as live:
         assert [report.changes for report in live.follow(tmp_path / "others.csv")] == [2]
         changes.write_text("\n".join([*rows[:2], "insert,3,8", *rows[3:]]) + "\n")
-        with pytest.raises(ist.OptionError, match="has applied 6 rows of this file, and its first 6 rows are others now"):
+        with pytest.raises(
+            ist.OptionError, match="has applied 6 rows of this file, and its first 6 rows are others now"
+        ):
             list(live.follow(changes))
         changes.write_text("\n".join(rows[:3]) + "\n")
         with pytest.raises(ist.OptionError, match="has applied 6 rows"):
@@ -206,13 +223,18 @@ def test_checkpoints_cut_the_log(tmp_path: Path, path: ist.Graph) -> None:
     target.write_bytes(bytes([target.read_bytes()[0] ^ 1]) + target.read_bytes()[1:])
     with opened(tmp_path) as live:
         assert edges(live.graph) == before and "checkpoint of batch 11 is damaged, and not used" in live.log.notes[0]
-        assert f"recovered to batch 11 from {tmp_path}: checkpoint of batch {kept[-1]}, {11 - kept[-1]} batch" in live.log.notes[1]
+        assert (
+            f"recovered to batch 11 from {tmp_path}: checkpoint of batch {kept[-1]}, {11 - kept[-1]} batch"
+            in live.log.notes[1]
+        )
         live.apply(inserts=[(0, 200)])
         live.checkpoint()
         assert [number for number, _ in checkpoints_in(tmp_path)] == [kept[-1], 12], "the damaged one is gone"
     shutil.rmtree(checkpoints_in(tmp_path)[0][1])
     (checkpoints_in(tmp_path)[0][1] / "manifest.json").write_text("{}")
-    with pytest.raises(ist.StoreError, match=r"no checkpoint can be used: .*manifest.json: is damaged \(its checksum does not match\)"):
+    with pytest.raises(
+        ist.StoreError, match=r"no checkpoint can be used: .*manifest.json: is damaged \(its checksum does not match\)"
+    ):
         opened(tmp_path)
 
 
@@ -226,12 +248,16 @@ def test_what_only_a_damaged_checkpoint_has_is_missed(tmp_path: Path, path: ist.
     with opened(tmp_path) as live:
         assert live.number == 3, "the checkpoint has them"
     shutil.rmtree(checkpoints_in(tmp_path)[-1][1] / "graph.isthmus")
-    with pytest.raises(ist.StoreError, match=r"graph.isthmus: no such store; and the log ends|log-000000000000: byte|lacks batches"):
+    with pytest.raises(
+        ist.StoreError, match=r"graph.isthmus: no such store; and the log ends|log-000000000000: byte|lacks batches"
+    ):
         opened(tmp_path)
 
 
 def test_a_writer_on_another_machine(tmp_path: Path, path: ist.Graph, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Where locks do not reach other machines, the folder names its writer; whoever was idle for too long finds that it was replaced."""
+    """Where locks do not reach other machines, the folder names its writer; whoever was idle for too long finds that it
+    was replaced.
+    """
     folder = tmp_path / "d"
     with opened(folder, path) as live:
         live.apply(inserts=[(0, 2)])
@@ -239,10 +265,14 @@ def test_a_writer_on_another_machine(tmp_path: Path, path: ist.Graph, monkeypatc
         monkeypatch.setattr(lock_file, "RENEWED", 0)
         live.apply(inserts=[(0, 3)])
         (folder / LOCK).write_bytes(Holder("otherhost", "1-2-3", "", 77).encode())
-        with pytest.raises(ist.StoreError, match=r"no longer holds the lock: another process \(process 77 on the host otherhost\) has"):
+        with pytest.raises(
+            ist.StoreError, match=r"no longer holds the lock: another process \(process 77 on the host otherhost\) has"
+        ):
             live.apply(inserts=[(0, 4)])
         assert live.number == 2 and live.check() == {}
-    with pytest.raises(ist.StoreError, match="process 77 on the host otherhost is writing to this log, or was killed there"):
+    with pytest.raises(
+        ist.StoreError, match="process 77 on the host otherhost is writing to this log, or was killed there"
+    ):
         opened(folder)
     os.utime(folder / LOCK, (0, 0))
     with opened(folder) as live:
@@ -293,7 +323,9 @@ def test_a_writer_that_was_replaced_during_a_checkpoint_removes_nothing(
         assert files(folder) == before
 
 
-def test_only_a_full_disk_excuses_a_missing_lock_file(tmp_path: Path, path: ist.Graph, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_only_a_full_disk_excuses_a_missing_lock_file(
+    tmp_path: Path, path: ist.Graph, monkeypatch: pytest.MonkeyPatch
+) -> None:
     really = os.open
 
     def failing(number: int) -> Callable[..., int]:
@@ -321,7 +353,9 @@ def test_only_a_full_disk_excuses_a_missing_lock_file(tmp_path: Path, path: ist.
     assert not (tmp_path / "d" / LOCK).exists()
 
 
-def test_a_writer_without_a_lock_file_finds_another_one(tmp_path: Path, path: ist.Graph, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_writer_without_a_lock_file_finds_another_one(
+    tmp_path: Path, path: ist.Graph, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """The disk was full when it began; then a machine that does not see the folder's lock began as well."""
     with opened(tmp_path / "d", path) as live:
         assert isinstance(live.log, Logged) and live.log._lock_file is not None
@@ -352,7 +386,9 @@ def test_a_writer_that_was_replaced_during_a_sync_acknowledges_and_marks_nothing
             found.append(last.read_bytes())
 
         monkeypatch.setattr(os, "fdatasync", slept)
-        with pytest.raises(ist.StoreError, match=r"batch 2 was not acknowledged: .*d: this process no longer holds the lock"):
+        with pytest.raises(
+            ist.StoreError, match=r"batch 2 was not acknowledged: .*d: this process no longer holds the lock"
+        ):
             live.apply(inserts=[(0, 3)])
         assert last.read_bytes() == found[0], "no mark over what the other one wrote"
         with pytest.raises(ist.StoreError, match=r"the stream is read-only: .* no longer holds the lock"):
@@ -410,7 +446,9 @@ def test_a_look_after_the_end_takes_nothing(tmp_path: Path, path: ist.Graph, mon
     assert not (tmp_path / "d" / LOCK).exists()
 
 
-def test_locks_are_released_if_the_log_cannot_be_closed(tmp_path: Path, path: ist.Graph, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_locks_are_released_if_the_log_cannot_be_closed(
+    tmp_path: Path, path: ist.Graph, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """An interrupt, for example, while the last batch is synced."""
     live = opened(tmp_path / "d", path)
     assert isinstance(live.log, Logged) and live.log._writer is not None
@@ -427,20 +465,29 @@ def test_mistakes(tmp_path: Path, path: ist.Graph) -> None:
         with pytest.raises(ist.StoreError, match="another stream is writing to this log"):
             opened(tmp_path / "d", path)
         live.close()
-        with pytest.raises(ist.StoreError, match=r"began with <Graph: 6 vertices.*, and <Graph: 9 vertices.* is another graph"):
+        with pytest.raises(
+            ist.StoreError, match=r"began with <Graph: 6 vertices.*, and <Graph: 9 vertices.* is another graph"
+        ):
             opened(tmp_path / "d", other)
     with pytest.raises(ist.OptionError, match=r"log: .*g\.isthmus is a store; name a folder of its own"):
         opened(tmp_path / "g.isthmus", path)
-    with pytest.raises(ist.StoreError, match=r"there is no log to go on with \(no stream.json\); give a graph to begin with"):
+    with pytest.raises(
+        ist.StoreError, match=r"there is no log to go on with \(no stream.json\); give a graph to begin with"
+    ):
         opened(tmp_path / "nowhere")
     assert not (tmp_path / "nowhere").exists()
     (tmp_path / "full").mkdir()
     (tmp_path / "full" / "letter.txt").write_text("")
-    with pytest.raises(ist.StoreError, match=r"full: is not the folder of a log, since it contains letter.txt; name a new or empty folder"):
+    with pytest.raises(
+        ist.StoreError,
+        match=r"full: is not the folder of a log, since it contains letter.txt; name a new or empty folder",
+    ):
         opened(tmp_path / "full", path)
     with pytest.raises(ist.StoreError, match="cannot be used as a folder for a log: File exists"):
         opened(tmp_path / "full" / "letter.txt", path)
-    with pytest.raises(ist.StoreError, match=r"is not an Isthmus store \(no manifest.json\); it is the log of a stream"):
+    with pytest.raises(
+        ist.StoreError, match=r"is not an Isthmus store \(no manifest.json\); it is the log of a stream"
+    ):
         ist.open(tmp_path / "d")
     with pytest.raises(ist.OptionError, match="stream: expected a graph"):
         ist.stream()
@@ -465,7 +512,10 @@ def test_manifests_truncated_at_every_byte_and_flipped_at_every_bit(tmp_path: Pa
     with opened(tmp_path, path) as live:
         live.apply(inserts=[(0, 3)], id="a")
     whole = (tmp_path / name).read_bytes()
-    flips = (whole[: bit // 8] + bytes([whole[bit // 8] ^ 1 << bit % 8]) + whole[bit // 8 + 1 :] for bit in range(8 * len(whole)))
+    flips = (
+        whole[: bit // 8] + bytes([whole[bit // 8] ^ 1 << bit % 8]) + whole[bit // 8 + 1 :]
+        for bit in range(8 * len(whole))
+    )
     for data in (*(whole[:size] for size in range(len(whole))), *flips):
         (tmp_path / name).unlink()
         (tmp_path / name).write_bytes(data)
@@ -498,7 +548,9 @@ def test_a_folder_that_lost_its_manifest_is_not_taken_for_a_new_one(tmp_path: Pa
     assert files(tmp_path / "d") == before
 
 
-def test_interrupted_while_a_new_file_of_the_log_begins(tmp_path: Path, path: ist.Graph, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_interrupted_while_a_new_file_of_the_log_begins(
+    tmp_path: Path, path: ist.Graph, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """What was acknowledged before is there; nothing is acknowledged that the next opening would not read."""
     live = opened(tmp_path / "d", path)
     live.apply(inserts=[(0, 3)])
@@ -529,7 +581,9 @@ def test_the_process_may_go_to_another_folder(tmp_path: Path, path: ist.Graph, m
         assert again.number == 1 and again.graph.has_edge(0, 3)
 
 
-def test_a_half_applied_batch_is_neither_saved_nor_read(tmp_path: Path, path: ist.Graph, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_half_applied_batch_is_neither_saved_nor_read(
+    tmp_path: Path, path: ist.Graph, monkeypatch: pytest.MonkeyPatch
+) -> None:
     def stop(change: Any) -> None:
         raise KeyboardInterrupt
 
@@ -539,7 +593,15 @@ def test_a_half_applied_batch_is_neither_saved_nor_read(tmp_path: Path, path: is
         live.apply(remove_vertices=[2], id="a")
     save, search = (lambda: live.save(tmp_path / "s.isthmus")), (lambda: ist.bfs(live.graph, 0))
     again = lambda: live.apply(remove_vertices=[2], id="a")  # noqa: E731  # the log has it; this stream cannot show it
-    for use in (live.checkpoint, save, search, lambda: live.graph.neighbors(0), live.graph.frozen, live.graph.info, again):
+    for use in (
+        live.checkpoint,
+        save,
+        search,
+        lambda: live.graph.neighbors(0),
+        live.graph.frozen,
+        live.graph.info,
+        again,
+    ):
         with pytest.raises(ist.BatchError, match="a batch was stopped while it was applied"):
             use()
     live.close()
@@ -593,7 +655,10 @@ def test_a_full_disk_refuses_a_batch(tmp_path: Path, path: ist.Graph, monkeypatc
         live.apply(inserts=[(0, 9)])
         writes.error = errno.ENOSPC
         size = segments_in(tmp_path)[0][1].stat().st_size
-        with pytest.raises(ist.StoreError, match=r"the batch was not applied: .*log-0+: cannot write at byte \d+: No space left on device"):
+        with pytest.raises(
+            ist.StoreError,
+            match=r"the batch was not applied: .*log-0+: cannot write at byte \d+: No space left on device",
+        ):
             live.apply(inserts=[(0, 10)], id="x")
         assert (live.number, live.graph.number) == (1, 1) and segments_in(tmp_path)[0][1].stat().st_size == size
         with pytest.raises(ist.StoreError, match="a checkpoint of batch 1 could not be completed: "):
@@ -605,7 +670,9 @@ def test_a_full_disk_refuses_a_batch(tmp_path: Path, path: ist.Graph, monkeypatc
         assert live.number == 2 and live.graph.has_edge(0, 10) and live.check() == {}
 
 
-def test_a_checkpoint_that_fails_is_noted_and_tried_again(tmp_path: Path, path: ist.Graph, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_checkpoint_that_fails_is_noted_and_tried_again(
+    tmp_path: Path, path: ist.Graph, monkeypatch: pytest.MonkeyPatch
+) -> None:
     renames = Failing(monkeypatch, "rename")
     with opened(tmp_path, path, log_size=300) as live:
         renames.error = errno.EIO
@@ -617,29 +684,39 @@ def test_a_checkpoint_that_fails_is_noted_and_tried_again(tmp_path: Path, path: 
         renames.error = 0
         while live.log.facts()["checkpoints"] == 0:
             live.apply(inserts=[(0, 100 + live.number)])
-        assert len(live.log.notes) == 1 and live.number > failed + 1, "the next try is due when as much was written again"
+        assert len(live.log.notes) == 1 and live.number > failed + 1, (
+            "the next try is due when as much was written again"
+        )
     with opened(tmp_path) as live:
         assert live.log.facts()["recovered"]["checkpoint"] == live.number
 
 
-def test_a_batch_that_can_neither_be_written_nor_cut_off(tmp_path: Path, path: ist.Graph, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_batch_that_can_neither_be_written_nor_cut_off(
+    tmp_path: Path, path: ist.Graph, monkeypatch: pytest.MonkeyPatch
+) -> None:
     writes, cuts = Failing(monkeypatch, "pwrite"), Failing(monkeypatch, "ftruncate")
     with opened(tmp_path, path) as live:
         writes.error, cuts.error = errno.EIO, errno.EIO
         with pytest.raises(ist.StoreError, match="the batch was not applied"):
             live.apply(inserts=[(0, 10)])
         writes.error = cuts.error = 0
-        with pytest.raises(ist.StoreError, match=r"the stream is read-only: .* an unfinished batch cannot be cut off: Input/output"):
+        with pytest.raises(
+            ist.StoreError, match=r"the stream is read-only: .* an unfinished batch cannot be cut off: Input/output"
+        ):
             live.apply(inserts=[(0, 10)])
         assert live.number == 0
 
 
-def test_a_sync_that_fails_makes_the_stream_read_only(tmp_path: Path, path: ist.Graph, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_sync_that_fails_makes_the_stream_read_only(
+    tmp_path: Path, path: ist.Graph, monkeypatch: pytest.MonkeyPatch
+) -> None:
     syncs = Failing(monkeypatch, "fdatasync")
     with opened(tmp_path, path, [ist.BFS(source=0)]) as live:
         live.apply(inserts=[(0, 2)], id="1")
         syncs.error = errno.EIO
-        with pytest.raises(ist.StoreError, match=r"batch 2 was not acknowledged: .*log-0+: cannot be synced: Input/output error; it"):
+        with pytest.raises(
+            ist.StoreError, match=r"batch 2 was not acknowledged: .*log-0+: cannot be synced: Input/output error; it"
+        ):
             live.apply(inserts=[(0, 5)], id="2")
         syncs.error = 0
         for again in ("2", "3"):
@@ -647,7 +724,9 @@ def test_a_sync_that_fails_makes_the_stream_read_only(tmp_path: Path, path: ist.
                 live.apply(inserts=[(0, 5)], id=again)
         with pytest.raises(ist.StoreError, match=r"the stream is read-only: .*; open it again"):
             live.apply(inserts=[(1, 5)])
-        assert (live.number, live["bfs"].number, live["bfs"].filled().tolist()) == (1, 1, [0, 1, 1, 2, 3, 4]), "what was acknowledged"
+        assert (live.number, live["bfs"].number, live["bfs"].filled().tolist()) == (1, 1, [0, 1, 1, 2, 3, 4]), (
+            "what was acknowledged"
+        )
         with pytest.raises(ist.StoreError, match="batch 2 was not acknowledged"):
             ist.bfs(live.graph, 0)  # it has the batch already
         assert syncs.calls == 2, "it is not tried again"
@@ -655,7 +734,9 @@ def test_a_sync_that_fails_makes_the_stream_read_only(tmp_path: Path, path: ist.
         assert live.number == 2 and live.apply(inserts=[(0, 5)], id="2").repeated and live.check() == {}
 
 
-def test_what_was_not_known_to_be_on_disk_is_written_again(tmp_path: Path, path: ist.Graph, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_was_not_known_to_be_on_disk_is_written_again(
+    tmp_path: Path, path: ist.Graph, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """After a sync that failed, the system may have dropped what it could not write, and still show it to readers."""
     syncs = Failing(monkeypatch, "fdatasync")
     with opened(tmp_path, path) as live:
@@ -672,11 +753,15 @@ def test_what_was_not_known_to_be_on_disk_is_written_again(tmp_path: Path, path:
 
     monkeypatch.setattr(os, "pwrite", noted)
     with opened(tmp_path) as live:
-        assert written[1:] == [(size, segments_in(tmp_path)[0][1].stat().st_size - size)] and live.number == 2, "the first is a lock"
+        assert written[1:] == [(size, segments_in(tmp_path)[0][1].stat().st_size - size)] and live.number == 2, (
+            "the first is a lock"
+        )
 
 
 def test_many_threads_share_syncs(tmp_path: Path, path: ist.Graph, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Batches that come while a sync is under way reach the disk with the next one; each thread sees its own when it returns."""
+    """Batches that come while a sync is under way reach the disk with the next one; each thread sees its own when it
+    returns.
+    """
     really, wrong = os.fdatasync, list[Any]()
 
     def sync(file: int) -> None:
@@ -720,10 +805,17 @@ def test_a_batch_is_shown_when_it_is_on_disk(tmp_path: Path, path: ist.Graph, mo
         assert (live.number, live["bfs"].number, int(live["bfs"].values[5])) == (1, 1, 1)
 
 
-@pytest.mark.parametrize("use", [
-    lambda graph: graph.frozen().has_edge(0, 5), lambda graph: graph.info()["batch"] == 1, lambda graph: 77 in graph,
-    lambda graph: graph.busiest() == 5, lambda graph: pickle.loads(pickle.dumps(graph)).has_edge(0, 5),
-], ids=["frozen", "info", "in", "busiest", "pickle"])  # fmt: skip
+@pytest.mark.parametrize(
+    "use",
+    [
+        lambda graph: graph.frozen().has_edge(0, 5),
+        lambda graph: graph.info()["batch"] == 1,
+        lambda graph: 77 in graph,
+        lambda graph: graph.busiest() == 5,
+        lambda graph: pickle.loads(pickle.dumps(graph)).has_edge(0, 5),
+    ],
+    ids=["frozen", "info", "in", "busiest", "pickle"],
+)
 def test_the_graph_is_read_when_its_batches_are_on_disk(
     tmp_path: Path, path: ist.Graph, monkeypatch: pytest.MonkeyPatch, use: Callable[[Any], bool]
 ) -> None:
@@ -754,7 +846,9 @@ def test_long_logs_have_several_files(tmp_path: Path, path: ist.Graph, monkeypat
     with opened(tmp_path) as live:
         assert live.number == 10
         opens.error = errno.EMFILE
-        with pytest.raises(ist.StoreError, match="cannot begin a new file of the log: Too many open files; open it again"):
+        with pytest.raises(
+            ist.StoreError, match="cannot begin a new file of the log: Too many open files; open it again"
+        ):
             for number in range(3):
                 live.apply(inserts=[(0, 200 + number)])
         opens.error = 0

@@ -29,7 +29,9 @@ def stores(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.mark.parametrize(("name", "size"), [("g", 300), ("d", 50), ("n", 4)])
-def test_inserts_are_missing_and_deletes_exist(stores: Path, tmp_path: Path, name: str, size: int, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_inserts_are_missing_and_deletes_exist(
+    stores: Path, tmp_path: Path, name: str, size: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(workload, "PIECE", 100)  # many pieces
     for output in ("a.parquet", "b.parquet"):
         figures = ist.make_workload(stores / f"{name}.isthmus", tmp_path / output, batches=3, size=size, seed=7)
@@ -42,7 +44,9 @@ def test_inserts_are_missing_and_deletes_exist(stores: Path, tmp_path: Path, nam
         assert all(live.graph.has_edge(u, v) == (op == "delete") for op, u, v in rows)
         assert len({(u, v) if directed else frozenset((u, v)) for _, u, v in rows}) == 3 * size, "every edge once"
         assert all(u != v for op, u, v in rows if op == "insert")
-        assert [sum(op == "insert" for op, _, _ in rows[k * size : (k + 1) * size]) for k in range(3)] == [size // 2] * 3
+        assert [sum(op == "insert" for op, _, _ in rows[k * size : (k + 1) * size]) for k in range(3)] == [
+            size // 2
+        ] * 3
         reports = list(live.follow(tmp_path / "a.parquet", strict=True))
         assert [report.changes for report in reports] == [size] * 3, "the file says how large its batches are"
         assert ("weight" in table.column_names) == live.graph.weighted
@@ -61,7 +65,13 @@ def test_draws_are_uniform(stores: Path) -> None:
 
 def test_with_an_initial_graph_all_changes_are_edges(stores: Path, tmp_path: Path) -> None:
     figures = ist.make_workload(
-        stores / "g.isthmus", tmp_path / "w.csv", batches=2, size=100, ratio=0.7, initial=tmp_path / "i.isthmus", rate=50
+        stores / "g.isthmus",
+        tmp_path / "w.csv",
+        batches=2,
+        size=100,
+        ratio=0.7,
+        initial=tmp_path / "i.isthmus",
+        rate=50,
     )
     assert (figures["inserts"], figures["deletes"]) == (140, 60)
     with ist.open(stores / "g.isthmus") as graph, ist.stream(tmp_path / "i.isthmus") as live:
@@ -70,9 +80,13 @@ def test_with_an_initial_graph_all_changes_are_edges(stores: Path, tmp_path: Pat
         assert live.graph.edges == graph.edges - 60
         assert reports[1].arrival == pytest.approx(2.0) and reports[1].arrival_rate == pytest.approx(50)
         now = live.graph.frozen()
-        arcs = {(u, v, int(graph.edge_weights(u, v)[0])) for u in range(graph.vertices) for v in graph.neighbors(u).tolist()}
+        arcs = {
+            (u, v, int(graph.edge_weights(u, v)[0])) for u in range(graph.vertices) for v in graph.neighbors(u).tolist()
+        }
         left = {
-            (u, v, int(now.edge_weights(u, v)[0])) for u in now.ids.natural(0, now.vertices).tolist() for v in now.neighbors(u).tolist()
+            (u, v, int(now.edge_weights(u, v)[0]))
+            for u in now.ids.natural(0, now.vertices).tolist()
+            for v in now.neighbors(u).tolist()
         }
         assert left < arcs, "inserted edges have their own weights"
 
@@ -90,18 +104,25 @@ LIST = "# who whom when\n1\t2\t100\n2\t3\t50\n1\t2\t120\n3\t1\t130\n2\t1\t140\n9
 
 def test_lists_with_times(tmp_path: Path) -> None:
     (tmp_path / "l.txt.gz").write_bytes(gzip.compress(LIST.encode()))
-    figures = ist.make_workload(tmp_path / "l.txt.gz", tmp_path / "w.parquet", batches=1, size=3, initial=tmp_path / "i.isthmus")
+    figures = ist.make_workload(
+        tmp_path / "l.txt.gz", tmp_path / "w.parquet", batches=1, size=3, initial=tmp_path / "i.isthmus"
+    )
     assert figures["earlier"] == 3 and figures["arrival_rate"] == pytest.approx(3 / 20)
     assert pq.read_table(tmp_path / "w.parquet").to_pydict() == {
-        "op": ["insert"] * 3, "source": [3, 2, 9], "target": [1, 1, 1], "time": [130.0, 140.0, 150.0],
-    }  # fmt: skip
+        "op": ["insert"] * 3,
+        "source": [3, 2, 9],
+        "target": [1, 1, 1],
+        "time": [130.0, 140.0, 150.0],
+    }
     with ist.open(tmp_path / "i.isthmus") as graph:
         assert (graph.edges, graph.directed) == (2, True) and graph.has_edge(1, 2) and graph.has_edge(2, 3)
 
 
 def test_lists_with_operations(tmp_path: Path) -> None:
     (tmp_path / "l.txt").write_text("a 1 2 1\na 2 3 2\nd 2 1 3\na 4 5 4\nd 4 5 5\na 1 2 6\n")
-    ist.make_workload(tmp_path / "l.txt", tmp_path / "w.jsonl", batches=1, size=2, initial=tmp_path / "i.isthmus", directed=False)
+    ist.make_workload(
+        tmp_path / "l.txt", tmp_path / "w.jsonl", batches=1, size=2, initial=tmp_path / "i.isthmus", directed=False
+    )
     with ist.stream(tmp_path / "i.isthmus") as live:
         assert live.graph.edges == 2 and live.graph.has_edge(2, 3) and not live.graph.has_edge(1, 2)
         (report,) = live.follow(tmp_path / "w.jsonl", strict=True)
@@ -109,10 +130,18 @@ def test_lists_with_operations(tmp_path: Path) -> None:
 
 
 def test_tables_and_names_of_columns(tmp_path: Path) -> None:
-    table = {"src": ["a", "b", "c"], "dst": ["b", "c", "a"], "weight": [1.5, 2.5, 3.5], "timestamp": pa.array([3, 2, 1], pa.timestamp("s"))}
+    table = {
+        "src": ["a", "b", "c"],
+        "dst": ["b", "c", "a"],
+        "weight": [1.5, 2.5, 3.5],
+        "timestamp": pa.array([3, 2, 1], pa.timestamp("s")),
+    }
     pq.write_table(pa.table(table), tmp_path / "l.parquet")
     ist.make_workload(tmp_path / "l.parquet", tmp_path / "w.csv", batches=1, size=1, initial=tmp_path / "i.isthmus")
-    assert (tmp_path / "w.csv").read_text().replace('"', "").split() == ["op,source,target,weight,time", "insert,a,b,1.5,3"]
+    assert (tmp_path / "w.csv").read_text().replace('"', "").split() == [
+        "op,source,target,weight,time",
+        "insert,a,b,1.5,3",
+    ]
     (tmp_path / "l.txt").write_text("7,1,x,2\n8,1,x,3\n")
     how = {"batches": 1, "size": 1, "initial": tmp_path / "j.isthmus", "columns": ("time", "source", "-", "target")}
     ist.make_workload(tmp_path / "l.txt", tmp_path / "v.csv", **how)
@@ -120,19 +149,31 @@ def test_tables_and_names_of_columns(tmp_path: Path) -> None:
 
 
 BAD: list[tuple[dict[str, Any], str]] = [
-    ({"source": "g.isthmus", "size": 10**6}, "has fewer than the 5,000,000 edges that are to change; give a smaller size or fewer batches"),
+    (
+        {"source": "g.isthmus", "size": 10**6},
+        "has fewer than the 5,000,000 edges that are to change; give a smaller size or fewer batches",
+    ),
     ({"source": "g.isthmus", "ratio": 1.5}, r"ratio: expected a share of inserts from 0 to 1, got 1\.5"),
-    ({"source": "g.isthmus", "output": "w.txt"}, r"w.txt: expected a name that ends in \.parquet, \.arrow, \.csv, \.jsonl"),
+    (
+        {"source": "g.isthmus", "output": "w.txt"},
+        r"w.txt: expected a name that ends in \.parquet, \.arrow, \.csv, \.jsonl",
+    ),
     ({"source": "g.isthmus", "output": "nowhere/w.csv"}, "nowhere: no such folder"),
     ({"source": "g.isthmus", "output": "there.csv"}, "there.csv: exists already"),
     ({"source": "g.isthmus", "rate": 0, "size": 2}, "rate: expected a finite number above 0, got 0"),
     ({"source": "none.isthmus"}, "none.isthmus: no such store"),
-    ({"source": "l.txt"}, "l.txt: a list of edges with times needs a store for its earlier edges: give initial='NAME.isthmus'"),
+    (
+        {"source": "l.txt"},
+        "l.txt: a list of edges with times needs a store for its earlier edges: give initial='NAME.isthmus'",
+    ),
     (
         {"source": "l.txt", "initial": "i.isthmus"},
         "l.txt has 2 rows, and 10 batches of 100,000 leave none .* give a smaller size, such as 1",
     ),
-    ({"source": "l.txt", "initial": "i.isthmus", "columns": ("a", "b")}, "columns: expected some of op, source, target, weight, time"),
+    (
+        {"source": "l.txt", "initial": "i.isthmus", "columns": ("a", "b")},
+        "columns: expected some of op, source, target, weight, time",
+    ),
     ({"source": "op.txt", "initial": "i.isthmus"}, "op.txt: row 1: column 'op': expected insert .* got 'x'"),
     ({"source": "many.txt", "initial": "i.isthmus"}, "many.txt: has 5 columns; name them"),
     ({"source": "nothing.txt", "initial": "i.isthmus"}, "nothing.txt: no edges"),
@@ -162,11 +203,15 @@ def test_a_graph_that_lacks_too_few_edges(tmp_path: Path) -> None:
         ist.make_workload(ist.generate("complete", vertices=6), tmp_path / "w.csv", batches=1, size=10)
 
 
-@pytest.mark.parametrize("name", ["sx-mathoverflow/edges.txt.gz", "cit-HepPh/edges_temporal.txt.gz", "julia-registry/stream.txt.gz"])
+@pytest.mark.parametrize(
+    "name", ["sx-mathoverflow/edges.txt.gz", "cit-HepPh/edges_temporal.txt.gz", "julia-registry/stream.txt.gz"]
+)
 def test_real_streams(data: Path, tmp_path: Path, name: str) -> None:
     if not (data / name).exists():
         pytest.skip(f"{name} is not in {data}")
-    figures = ist.make_workload(data / name, tmp_path / "w.parquet", batches=4, size=250, initial=tmp_path / "i.isthmus")
+    figures = ist.make_workload(
+        data / name, tmp_path / "w.parquet", batches=4, size=250, initial=tmp_path / "i.isthmus"
+    )
     assert figures["changes"] == 1000 and (figures["deletes"] > 0) == name.startswith("julia")
     with ist.stream(tmp_path / "i.isthmus", [ist.WeaklyConnectedComponents()]) as live:
         reports = list(live.follow(tmp_path / "w.parquet"))

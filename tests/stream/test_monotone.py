@@ -1,4 +1,6 @@
-"""Searches and components on a changing graph: an orphan that another neighbour can adopt keeps its value, and so do its children."""
+"""Searches and components on a changing graph: an orphan that another neighbour can adopt keeps its value, and so do
+its children.
+"""
 
 from __future__ import annotations
 
@@ -25,7 +27,9 @@ def tree_edge(live: Any, name: str, draw: Any) -> tuple[int, int]:
 @pytest.mark.parametrize("directed", [False, True])
 @pytest.mark.parametrize("name", ["weakly_connected_components", "bfs"])
 def test_a_deleted_tree_edge_reads_little(name: str, directed: bool) -> None:
-    """One edge of a grid's tree has some 30 vertices below it (WCC), or far more (BFS); nearly all of them keep their parents."""
+    """One edge of a grid's tree has some 30 vertices below it (WCC), or far more (BFS); nearly all of them keep their
+    parents.
+    """
     across = [(60 * r + c, 60 * r + c + 1) for r in range(60) for c in range(59)]
     down = [(60 * r + c, 60 * r + c + 60) for r in range(59) for c in range(60)]
     graph = ist.read((*np.array(across + down).T,), directed=directed)
@@ -72,7 +76,9 @@ def test_a_real_split_and_its_repair() -> None:
 
 def test_many_new_vertices_beside_deletions() -> None:
     """The arrays grow while vertices wait for a new value."""
-    with ist.stream(ist.generate("path", vertices=50), [ist.BFS(0), ist.WeaklyConnectedComponents(), ist.CoreNumber()]) as live:
+    with ist.stream(
+        ist.generate("path", vertices=50), [ist.BFS(0), ist.WeaklyConnectedComponents(), ist.CoreNumber()]
+    ) as live:
         live.apply(deletes=[(10, 11)], inserts=[(0, 49), *((k, k + 1) for k in range(100, 600))])
         for name in live:
             expected = ist.bfs(live.graph, 0) if name == "bfs" else getattr(ist, name)(live.graph)

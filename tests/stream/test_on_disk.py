@@ -1,5 +1,5 @@
-"""Streams whose edges stay on disk (`stream/home.py`, `stream/merger.py`, `stream/room.py`): the same answers, within the budget, with
-merges while batches go on.
+"""Streams whose edges stay on disk (`stream/home.py`, `stream/merger.py`, `stream/room.py`): the same answers, within
+the budget, with merges while batches go on.
 """
 
 from __future__ import annotations
@@ -74,7 +74,10 @@ def test_answers_are_right_after_every_batch_and_merge(tmp_path: Path, title: st
 @pytest.mark.parametrize("title", ["sssp", "pagerank", "weakly_connected_components"])
 def test_every_recipe_gives_the_same_answers(tmp_path: Path, policy: str, title: str) -> None:
     case, batches = chosen(title), Batches(7, False, True, 200)
-    with stored(batches, tmp_path) as graph, ist.stream(graph, [case.wanted()], memory="5%", policy=policy, threads=2) as live:
+    with (
+        stored(batches, tmp_path) as graph,
+        ist.stream(graph, [case.wanted()], memory="5%", policy=policy, threads=2) as live,
+    ):
         assert live.policy == policy
         for _ in range(4):
             batches.apply(live)
@@ -91,8 +94,12 @@ def test_edges_that_do_not_fit_stay_on_disk(tmp_path: Path) -> None:
         assert least < graph.edge_bytes
         with ist.stream(graph, [ist.BFS(source=0)], memory=least) as live:
             assert live.on_disk and live.budget == least
-            expected = "the edges do not fit in the memory budget, so they stay on disk: a stream on <Graph: 1024 vertices"
-            assert live.notes[0].startswith(expected) and "leave the edges on disk" not in live.notes[0], "they are there already"
+            expected = (
+                "the edges do not fit in the memory budget, so they stay on disk: a stream on <Graph: 1024 vertices"
+            )
+            assert live.notes[0].startswith(expected) and "leave the edges on disk" not in live.notes[0], (
+                "they are there already"
+            )
         with pytest.raises(BudgetError, match=r"or leave the edges on disk with on_disk=True"):
             ist.stream(graph, [ist.BFS(source=0)], memory=100_000, on_disk=False)
         needs = r"with bfs, its edges on disk, needs at least .*\(positions of lists .*\); got 100 kB. Give memory="
@@ -114,15 +121,22 @@ def test_options_that_do_not_go_together(store: Path) -> None:
     with ist.open(store) as graph:
         with pytest.raises(OptionError, match=r"align=: lists on disk are not aligned"):
             ist.stream(graph, on_disk=True, align=True)
-        with pytest.raises(OptionError, match=r"memory=: a share of the edges is for a graph on disk; give a size such as 2GB"):
+        with pytest.raises(
+            OptionError, match=r"memory=: a share of the edges is for a graph on disk; give a size such as 2GB"
+        ):
             ist.stream(graph, on_disk=False, memory="10%")
         with pytest.raises(OptionError, match=r"on_disk=: expected True or False, got 'yes'"):
             ist.stream(graph, on_disk="yes")
-        with pytest.raises(OptionError, match=r"recipes are for streams on disk, on a modelled device or on a GPU: give on_disk=True"):
+        with pytest.raises(
+            OptionError, match=r"recipes are for streams on disk, on a modelled device or on a GPU: give on_disk=True"
+        ):
             ist.stream(graph, policy="emogi")
         with pytest.raises(StoreError, match="is in memory; on_disk=True needs a store"), ist.read(([0], [1])) as near:
             ist.stream(near, on_disk=True)
-        with ist.stream(graph) as live, pytest.raises(OptionError, match="merge: the edges of this stream are in memory"):
+        with (
+            ist.stream(graph) as live,
+            pytest.raises(OptionError, match="merge: the edges of this stream are in memory"),
+        ):
             live.merge()
 
 
@@ -140,7 +154,10 @@ def test_changes_are_merged_while_batches_go_on(store: Path, monkeypatch: pytest
         assert may_go.wait(200)
         return plain(*given)
 
-    with ist.open(store) as graph, ist.stream(graph, [ist.SSSP(source=0), "weakly_connected_components"], memory="5%", threads=2) as live:
+    with (
+        ist.open(store) as graph,
+        ist.stream(graph, [ist.SSSP(source=0), "weakly_connected_components"], memory="5%", threads=2) as live,
+    ):
         monkeypatch.setattr(merging, "merged", slow)
         live._merger._room = live._merger._due = 20_000
         while not begun.is_set():
@@ -192,7 +209,9 @@ def test_a_merge_that_fails_is_told_and_tried_again(store: Path, monkeypatch: py
         for _ in range(60):
             live.apply(**random_batch(draw, 100, 1100))
             live._merger.finish()
-        assert live.notes == ["changes could not be merged into a new store, and stay in memory: no space left on device"]
+        assert live.notes == [
+            "changes could not be merged into a new store, and stay in memory: no space left on device"
+        ]
         assert live.merges >= 1 and live.check() == {}
 
 
@@ -226,7 +245,9 @@ def test_from_the_shell(store: Path, tmp_path: Path) -> None:
     (tmp_path / "u.jsonl").write_text("\n".join(map(json.dumps, rows)) + "\n")
     command = [sys.executable, "-m", "isthmus.cli.main", "stream", str(store), "--program", "sssp:source=0"]
     command += ["--updates", str(tmp_path / "u.jsonl")]
-    done = subprocess.run([*command, "--memory", "10%", "--batch", "7", "--check", "--json"], capture_output=True, text=True, timeout=250)
+    done = subprocess.run(
+        [*command, "--memory", "10%", "--batch", "7", "--check", "--json"], capture_output=True, text=True, timeout=250
+    )
     assert done.returncode == 0, done.stderr
     found = json.loads(done.stdout)
     assert found["on_disk"] == {"merges": 0, "policy": "auto"} and found["check"] == {"ok": True, "batches": 5}
@@ -254,11 +275,15 @@ with ist.open(sys.argv[1]) as graph, ist.stream(graph, [program], memory="10%", 
 
 @pytest.fixture(scope="module")
 def large(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Stores whose edges are larger than what is allowed beside a budget. One has no hubs, whose triangles take a minute to count."""
+    """Stores whose edges are larger than what is allowed beside a budget. One has no hubs, whose triangles take a
+    minute to count.
+    """
     folder = tmp_path_factory.mktemp("large")
     with (
         ist.generate("rmat", folder / "hubs.isthmus", scale=19, edge_factor=40, weights="1:9", seed=3) as hubs,
-        ist.generate("uniform", folder / "even.isthmus", vertices=1 << 21, edges=20_000_000, weights="1:9", seed=3) as even,
+        ist.generate(
+            "uniform", folder / "even.isthmus", vertices=1 << 21, edges=20_000_000, weights="1:9", seed=3
+        ) as even,
     ):
         assert min(hubs.edge_bytes, even.edge_bytes) > 280e6
     return folder
@@ -276,7 +301,9 @@ def test_a_process_stays_within_the_budget(large: Path, program: str) -> None:
 
 
 @pytest.mark.parametrize("missing", ["file", "thread"])
-def test_a_merge_that_cannot_begin_does_not_stop_the_stream(store: Path, monkeypatch: pytest.MonkeyPatch, missing: str) -> None:
+def test_a_merge_that_cannot_begin_does_not_stop_the_stream(
+    store: Path, monkeypatch: pytest.MonkeyPatch, missing: str
+) -> None:
     draw, starts = np.random.default_rng(1), threading.Thread.start
 
     def apart(graph: Any) -> Any:
@@ -290,7 +317,9 @@ def test_a_merge_that_cannot_begin_does_not_stop_the_stream(store: Path, monkeyp
     with ist.stream(store, [ist.BFS(source=0)], memory="5%") as live:
         live._merger._room = live._merger._due = 1000
         with monkeypatch.context() as failing:
-            failing.setattr(OverlayGraph, "apart", apart) if missing == "file" else failing.setattr(threading.Thread, "start", start)
+            failing.setattr(OverlayGraph, "apart", apart) if missing == "file" else failing.setattr(
+                threading.Thread, "start", start
+            )
             live.apply(**random_batch(draw, 200, 1100))
         assert len(live.notes) == 1 and live.number == 1
         live.apply(**random_batch(draw, 200, 1100))
@@ -298,7 +327,9 @@ def test_a_merge_that_cannot_begin_does_not_stop_the_stream(store: Path, monkeyp
         assert live.merges >= 1 and len(live.notes) == 1 and live.check() == {}
 
 
-def test_a_folder_that_cannot_be_written_to_is_told_once_and_ends_in_one_clear_error(store: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_folder_that_cannot_be_written_to_is_told_once_and_ends_in_one_clear_error(
+    store: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Changes do not outgrow their room; when the folder can be written to again, the same stream goes on."""
     draw, tries = np.random.default_rng(1), itertools.count(1)
 
@@ -310,7 +341,9 @@ def test_a_folder_that_cannot_be_written_to_is_told_once_and_ends_in_one_clear_e
         live._merger._room = live._merger._due = 20_000
         with monkeypatch.context() as broken:
             broken.setattr(merging, "merged", failing)
-            with pytest.raises(BudgetError, match=r"the batch was not applied: .* of earlier changes fill .*: cannot write here: Perm"):
+            with pytest.raises(
+                BudgetError, match=r"the batch was not applied: .* of earlier changes fill .*: cannot write here: Perm"
+            ):
                 for _ in range(100):
                     live.apply(**random_batch(draw, 100, 1100))
                     live._merger.finish()
@@ -321,7 +354,9 @@ def test_a_folder_that_cannot_be_written_to_is_told_once_and_ends_in_one_clear_e
                     live.apply(**random_batch(draw, 100, 1100))
             assert next(tries) == before + 1, "and not again for every batch that is refused"
         assert live.graph.changes_bytes <= (FULL + 1) * 20_000 and live.number == number
-        assert live.notes == ["changes could not be merged into a new store, and stay in memory: cannot write here: Permission denied"]
+        assert live.notes == [
+            "changes could not be merged into a new store, and stay in memory: cannot write here: Permission denied"
+        ]
         assert live.check() == {}, "the answers are those of the last batch"
         live._merger._not_before = 0.0
         live.apply(**random_batch(draw, 100, 1100))
@@ -373,7 +408,9 @@ def test_closing_waits_for_a_batch_of_another_thread(store: Path) -> None:
 
 
 def test_runs_and_lists_beside_batches_and_merges_see_one_batch(store: Path) -> None:
-    """Every batch gives vertex 0 another neighbour for one that it had: a reader finds 40, also while a merge is taken over."""
+    """Every batch gives vertex 0 another neighbour for one that it had: a reader finds 40, also while a merge is taken
+    over.
+    """
     draw, wrong, over = np.random.default_rng(1), list[Any](), threading.Event()
 
     def look(found: Any) -> None:

@@ -1,4 +1,6 @@
-"""Ctrl-C while results are published (`stream/publication.py`): results of earlier batches stay as they were, wherever it comes."""
+"""Ctrl-C while results are published (`stream/publication.py`): results of earlier batches stay as they were, wherever
+it comes.
+"""
 
 from __future__ import annotations
 
@@ -22,9 +24,11 @@ BATCHES: list[dict[str, Any]] = [
 
 
 class Interrupt:
-    """Raises KeyboardInterrupt at the line of this number, counted from the beginning of a publication; -1: counts only.
+    """Raises KeyboardInterrupt at the line of this number, counted from the beginning of a publication; -1: counts
+    only.
 
-    Not at lines that begin with `with`: tracing comes there once more when a block ends, before a lock is released. Signals do not.
+    Not at lines that begin with `with`: tracing comes there once more when a block ends, before a lock is released.
+    Signals do not.
     """
 
     def __init__(self, at: int) -> None:
@@ -33,7 +37,9 @@ class Interrupt:
     def __call__(self, frame: Any, event: str, argument: Any) -> Any:
         if not frame.f_code.co_filename.startswith(PACKAGE):
             return None
-        if event == "line" and not linecache.getline(frame.f_code.co_filename, frame.f_lineno).lstrip().startswith("with "):
+        if event == "line" and not linecache.getline(frame.f_code.co_filename, frame.f_lineno).lstrip().startswith(
+            "with "
+        ):
             self.lines += 1
             if self.lines == self.at:
                 sys.settrace(None)
@@ -85,15 +91,21 @@ def stopped(batch: dict[str, Any], interrupt: Interrupt, stopping: list[Interrup
         except KeyboardInterrupt:
             for name in live:
                 assert columns(before[name]) == columns(live[name]) == expected[name], (name, interrupt.at)
-            with pytest.raises(ist.BatchError, match="a batch was stopped while it was applied: results stay as they were"):
+            with pytest.raises(
+                ist.BatchError, match="a batch was stopped while it was applied: results stay as they were"
+            ):
                 live.apply()
         finally:
             stopping.clear()
 
 
 @pytest.mark.timeout(300)
-@pytest.mark.parametrize(("batch", "step"), list(zip(BATCHES, (1, 4, 6), strict=True)), ids=["edges", "a new vertex", "a vertex leaves"])
-def test_ctrl_c_at_every_line_of_a_publication(batch: dict[str, Any], step: int, stopping: list[Interrupt], expected: Any) -> None:
+@pytest.mark.parametrize(
+    ("batch", "step"), list(zip(BATCHES, (1, 4, 6), strict=True)), ids=["edges", "a new vertex", "a vertex leaves"]
+)
+def test_ctrl_c_at_every_line_of_a_publication(
+    batch: dict[str, Any], step: int, stopping: list[Interrupt], expected: Any
+) -> None:
     counted = Interrupt(-1)
     stopped(batch, counted, stopping, expected)
     assert counted.lines > 60

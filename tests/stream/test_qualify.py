@@ -1,4 +1,6 @@
-"""Programs that cannot be kept current are refused, with an example: by samples, and by Z3 where it is installed (`stream/symbolic.py`)."""
+"""Programs that cannot be kept current are refused, with an example: by samples, and by Z3 where it is installed
+(`stream/symbolic.py`).
+"""
 
 from __future__ import annotations
 
@@ -74,7 +76,11 @@ def refused(program: Any, on: Any, text: str) -> None:
 
 
 def test_a_value_that_improves_along_a_cycle(judge: str) -> None:
-    refused(shortcut(source=0), graph(1.0, 3.0), "shortcut(0.0, weight=1.0) = -1.0 is better than 0.0; messages must never be better")
+    refused(
+        shortcut(source=0),
+        graph(1.0, 3.0),
+        "shortcut(0.0, weight=1.0) = -1.0 is better than 0.0; messages must never be better",
+    )
     with ist.stream(graph(2.0, 3.0), [shortcut(source=0)]) as live:  # with these weights nothing improves
         assert live["shortcut"].filled().tolist() == [0, 0, 1]
 
@@ -82,13 +88,22 @@ def test_a_value_that_improves_along_a_cycle(judge: str) -> None:
 def test_messages_out_of_order(judge: str) -> None:
     with pytest.raises(ist.ProgramError, match="messages must keep the order of values") as found:
         ist.stream(graph(1.0, 2.0, 3.0), [turning(source=0)])
-    low, first, high, second = (float(x) for x in re.search(r"turning\((.*?), .*?\) = (.*?) and turning\((.*?), .*?\) = (.*?):", str(found.value)).groups())  # type: ignore[union-attr]  # noqa: E501
+    low, first, high, second = (
+        float(x)
+        for x in re.search(
+            r"turning\((.*?), .*?\) = (.*?) and turning\((.*?), .*?\) = (.*?):", str(found.value)
+        ).groups()
+    )  # type: ignore[union-attr]
     assert low < high and first > second
 
 
 def test_messages_that_are_not_linear(judge: str) -> None:
     refused(squared(), graph(1.0), "but squared(")
-    refused(constant(), graph(1.0), "constant(0.0, weight=1.0, more=0.5) = 0.5, expected 0: messages must be linear in the delta")
+    refused(
+        constant(),
+        graph(1.0),
+        "constant(0.0, weight=1.0, more=0.5) = 0.5, expected 0: messages must be linear in the delta",
+    )
     with ist.stream(graph(1.0), [constant(more=0.0)]) as live:
         assert live["constant"].values.tolist() == [1.0, 1.1]
 
@@ -110,7 +125,9 @@ def test_only_z3_finds_rare_values() -> None:
 def test_weights_of_later_batches(judge: str) -> None:
     with ist.stream(graph(2.0, 3.0), [shortcut(source=0)]) as live:
         live.apply(inserts=[(0, 3, 9.0)])
-        with pytest.raises(ist.BatchError, match=r"shortcut cannot be kept current with these weights: .* = -1\.5 is better than 0\.0"):
+        with pytest.raises(
+            ist.BatchError, match=r"shortcut cannot be kept current with these weights: .* = -1\.5 is better than 0\.0"
+        ):
             live.apply(inserts=[(3, 0, 0.5)])
         assert live.number == 1
         live.apply(inserts=[(3, 0, 2.5)])
@@ -118,8 +135,15 @@ def test_weights_of_later_batches(judge: str) -> None:
 
 
 def test_algorithms_that_are_not_maintained() -> None:
-    for name in ("label_propagation", "betweenness_centrality", "minimum_spanning_forest", "strongly_connected_components"):
-        with pytest.raises(ist.OptionError, match=rf"{name} cannot be kept current: .*run isthmus\.{name} on live\.graph") as found:
+    for name in (
+        "label_propagation",
+        "betweenness_centrality",
+        "minimum_spanning_forest",
+        "strongly_connected_components",
+    ):
+        with pytest.raises(
+            ist.OptionError, match=rf"{name} cannot be kept current: .*run isthmus\.{name} on live\.graph"
+        ) as found:
             ist.stream(graph(1.0), [name])
         assert "A stream maintains bfs, sssp, weakly_connected_components, pagerank" in str(found.value)
         assert "core_number" in str(found.value)
@@ -135,7 +159,9 @@ def test_every_algorithm_says_whether_it_is_maintained() -> None:
 def test_programs_of_their_own_kind() -> None:
     from isthmus.programs.label_propagation import LabelPropagation
 
-    with pytest.raises(ist.ProgramError, match=r"only for programs declared with isthmus\.monotone or isthmus\.accumulative"):
+    with pytest.raises(
+        ist.ProgramError, match=r"only for programs declared with isthmus\.monotone or isthmus\.accumulative"
+    ):
         ist.stream(graph(1.0), [LabelPropagation.__new__(LabelPropagation)])
 
 

@@ -200,7 +200,10 @@ def test_two_processes_that_write_to_a_log(tmp_path: Path) -> None:
     assert refused, "the two never met: this shows nothing"
     assert sorted(number for number, _ in done) == list(range(1, len(done) + 1))
     with reading(folder) as live:
-        assert live.number == len(done) and set(live.graph.neighbors(0).tolist()) == {1, *(target for _, target in done)}
+        assert live.number == len(done) and set(live.graph.neighbors(0).tolist()) == {
+            1,
+            *(target for _, target in done),
+        }
 
 
 READER = """
@@ -216,7 +219,9 @@ print("done", flush=True)
 
 
 def test_a_reading_process_beside_checkpoints(tmp_path: Path) -> None:
-    """A reader in another process, until it has seen six batches, beside a writer that writes a checkpoint after each."""
+    """A reader in another process, until it has seen six batches, beside a writer that writes a checkpoint after
+    each.
+    """
     with ist.stream(ist.read(([0], [1])), [ist.BFS(source=0)], log=tmp_path, threads=1) as live:
         reader = subprocess.Popen([sys.executable, "-c", READER, tmp_path], stdout=subprocess.PIPE, text=True)
         end = time.monotonic() + 4 * SECONDS

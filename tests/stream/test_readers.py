@@ -1,6 +1,8 @@
-"""Readers in other threads see one batch (`stream/publication.py`): its number, its values and its ids, while the next ones are applied.
+"""Readers in other threads see one batch (`stream/publication.py`): its number, its values and its ids, while the next
+ones are applied.
 
-Every step of a batch is followed by a pause, so that readers get between all of them; and batches go on until reads really overlapped them.
+Every step of a batch is followed by a pause, so that readers get between all of them; and batches go on until reads
+really overlapped them.
 """
 
 from __future__ import annotations
@@ -22,10 +24,16 @@ from isthmus.stream.spreading import MaintainedSpreading
 LENGTH = 30
 SECONDS = 25.0
 STEPS = [
-    (ChangingGraph, "commit"), (ChangingGraph, "renumber"), (Publication, "take"), (Publication, "present"),
-    (MaintainedMonotone, "compute"), (MaintainedMonotone, "renumber"), (MaintainedMonotone, "_from_scratch"),
-    (MaintainedSpreading, "compute"), (MaintainedSpreading, "renumber"),
-]  # fmt: skip
+    (ChangingGraph, "commit"),
+    (ChangingGraph, "renumber"),
+    (Publication, "take"),
+    (Publication, "present"),
+    (MaintainedMonotone, "compute"),
+    (MaintainedMonotone, "renumber"),
+    (MaintainedMonotone, "_from_scratch"),
+    (MaintainedSpreading, "compute"),
+    (MaintainedSpreading, "renumber"),
+]
 
 
 @ist.monotone(initial="vertex", combine="max")
@@ -58,7 +66,9 @@ def expected_ids(number: int) -> list[int]:
 
 
 def check(name: str, result: Any) -> None:
-    """A result is that of its batch: a path 0, 1, 2, ... whose first edge weighs the number of the batch plus 1, and a guest at its end."""
+    """A result is that of its batch: a path 0, 1, 2, ... whose first edge weighs the number of the batch plus 1, and a
+    guest at its end.
+    """
     number, ids = result.number, result.vertices.tolist()
     assert ids == expected_ids(number)
     values = dict(zip(ids, result.filled().tolist(), strict=True))
@@ -70,18 +80,26 @@ def check(name: str, result: Any) -> None:
     elif name == "weakly_connected_components":
         assert set(values.values()) == {min(ids)}
     elif name == "largest":
-        assert [values[v] for v in ids] == np.maximum.accumulate([ids.index(v) for v in sorted(place, key=place.__getitem__)])[
-            [place[v] for v in ids]
-        ].tolist()
+        assert [values[v] for v in ids] == np.maximum.accumulate(
+            [ids.index(v) for v in sorted(place, key=place.__getitem__)]
+        )[[place[v] for v in ids]].tolist()
     else:
         assert sum(values.values()) == pytest.approx(1) and len(values) == len(ids)
-        assert max(values, key=values.__getitem__) == max(place, key=place.__getitem__), "the end of the path has the highest rank"
+        assert max(values, key=values.__getitem__) == max(place, key=place.__getitem__), (
+            "the end of the path has the highest rank"
+        )
 
 
 def check_changes(name: str, result: Any) -> None:
     if name == "sssp" and result.number > 1:
         changes, number = result.changes(), result.number
-        listed = dict(zip(changes["vertex"].tolist(), zip(changes["old"].tolist(), changes["new"].tolist(), strict=True), strict=True))
+        listed = dict(
+            zip(
+                changes["vertex"].tolist(),
+                zip(changes["old"].tolist(), changes["new"].tolist(), strict=True),
+                strict=True,
+            )
+        )
         for v in range(1, LENGTH):
             assert listed[v] == (v + number - 1, v + number)
         assert set(listed) <= {*range(1, LENGTH), guest(number), guest(number - 1)}
@@ -91,7 +109,13 @@ def check_changes(name: str, result: Any) -> None:
 @pytest.mark.usefixtures("paused")
 def test_readers_see_one_batch() -> None:
     graph = ist.read((np.arange(LENGTH - 1), np.arange(1, LENGTH), np.ones(LENGTH - 1, np.int64)), directed=True)
-    programs = [ist.BFS(source=0), ist.SSSP(source=0), ist.WeaklyConnectedComponents(), ist.PageRank(tol=1e-9), largest()]
+    programs = [
+        ist.BFS(source=0),
+        ist.SSSP(source=0),
+        ist.WeaklyConnectedComponents(),
+        ist.PageRank(tol=1e-9),
+        largest(),
+    ]
     with ist.stream(graph, programs, threads=1) as live:
         wrong: list[Any] = []
         over, overlaps = threading.Event(), [0] * 4
@@ -170,7 +194,6 @@ def test_an_old_result_costs_little_to_keep() -> None:
         kept = sum(each.vertices.size for _, found in live._publications["sssp"]._replaced for each in found)
         assert kept <= 3 * live.graph.vertices
         assert first.filled().tolist() == expected and first.number == 0
-
 
 
 def test_lists_read_beside_batches_are_whole(paused: None) -> None:

@@ -25,13 +25,20 @@ DEVICE = "model:rtx2080ti"
 def programs(source: Any) -> list[Any]:
     """All monotone ones, with their sides, weights and levels."""
     return [
-        ist.SSSP(source=source), ist.BFS(source=source), ist.WeaklyConnectedComponents(), ist.WidestPath(source=source),
+        ist.SSSP(source=source),
+        ist.BFS(source=source),
+        ist.WeaklyConnectedComponents(),
+        ist.WidestPath(source=source),
         ist.MultiSourceBFS(sources=[source], name="many"),
-    ]  # fmt: skip
+    ]
 
 
 def filled(result: Any) -> Any:
-    return np.ma.filled(result.values, -1).tolist() if np.ma.isMaskedArray(result.values) else np.asarray(result.values).tolist()
+    return (
+        np.ma.filled(result.values, -1).tolist()
+        if np.ma.isMaskedArray(result.values)
+        else np.asarray(result.values).tolist()
+    )
 
 
 @pytest.mark.parametrize("policy", [*RECIPES, "auto:resend", "grapin:resend", "grapin-page:resend"])
@@ -91,16 +98,23 @@ def test_what_each_recipe_saves() -> None:
 
 
 def test_every_reached_vertex_sends_again() -> None:
-    """As in Grapin's release: a batch reads all edges of reached vertices at least once, even one that changes nothing."""
+    """As in Grapin's release: a batch reads all edges of reached vertices at least once, even one that changes
+    nothing.
+    """
     graph = ist.read((np.arange(99), np.arange(1, 100)), directed=True)
     with ist.stream(graph, [ist.BFS(source=50)], device=DEVICE, policy="grapin-zc:resend") as live:
         report = live.apply(inserts=([3], [5]))
         assert report.transfer is not None and report.transfer.miss_edges == 49, "of 50 to 98; 0 to 49 are not reached"
         assert live.policy == "grapin-zc:resend"
-    moved = {policy: grown(policy, "30%") for policy in ("grapin-zc", "grapin-zc:resend", "grapin:resend", "grapin-recompute")}
+    moved = {
+        policy: grown(policy, "30%")
+        for policy in ("grapin-zc", "grapin-zc:resend", "grapin:resend", "grapin-recompute")
+    }
     read = {policy: total(each, "hit_edges") + total(each, "miss_edges") for policy, each in moved.items()}
     assert 3 * read["grapin-zc"] < read["grapin-zc:resend"] < read["grapin-recompute"]
-    assert total(moved["grapin:resend"], "bytes") < 0.85 * total(moved["grapin-zc:resend"], "bytes"), "hot lists are read in every batch"
+    assert total(moved["grapin:resend"], "bytes") < 0.85 * total(moved["grapin-zc:resend"], "bytes"), (
+        "hot lists are read in every batch"
+    )
     with pytest.raises(OptionError, match="grapin-recompute computes from scratch, so :resend has no meaning"):
         ist.stream(graph, device=DEVICE, policy="grapin-recompute:resend")
 
@@ -112,7 +126,9 @@ def test_counts_repeat() -> None:
 
 
 def test_zero_copy_is_counted_by_requests() -> None:
-    """A star whose centre loses one edge: the orphan's list is read, and nothing else but its former parent's messages."""
+    """A star whose centre loses one edge: the orphan's list is read, and nothing else but its former parent's
+    messages.
+    """
     leaves = np.arange(1, 101)
     graph = ist.read((np.zeros(100, np.int64), leaves), directed=True)
     with ist.stream(graph, [ist.BFS(source=0)], device=DEVICE, policy="grapin-zc") as live:
@@ -158,7 +174,9 @@ def test_near_memory_is_kept() -> None:
 
 @pytest.mark.parametrize("policy", ["auto", "grapin", "grapin-page", "grapin-zc"])
 def test_near_memory_is_kept_when_vertices_are_added(policy: str) -> None:
-    """A budget is for all: lists and pages give way to more vertices. A share is for lists only, and vertices come on top."""
+    """A budget is for all: lists and pages give way to more vertices. A share is for lists only, and vertices come on
+    top.
+    """
     draw = np.random.default_rng(3)
     graph = ist.read((draw.integers(0, 2000, 40_000), draw.integers(0, 2000, 40_000)), directed=True, parallel="drop")
     budget = 800_000
@@ -181,7 +199,8 @@ def test_near_memory_is_kept_when_vertices_are_added(policy: str) -> None:
 @pytest.mark.parametrize("policy", ["auto", "grapin"])
 @pytest.mark.parametrize("seed", range(8))
 def test_near_lists_are_what_far_memory_has(policy: str, seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    """After every batch, entry by entry: lists that were patched, lists that moved, and lists that had to find another place.
+    """After every batch, entry by entry: lists that were patched, lists that moved, and lists that had to find another
+    place.
 
     `auto` patches what it holds: no list has to be read again because it has changed.
     """
@@ -206,7 +225,10 @@ def test_near_lists_are_what_far_memory_has(policy: str, seed: int, monkeypatch:
                 for v in np.flatnonzero(hot.marks_of(side, live.graph.vertices)).tolist():
                     at, length = int(hot.chunks.begins[hot.offset(side) + v]), int(ends[v] - begins[v])
                     assert hot.chunks.targets[at : at + length].tolist() == targets[begins[v] : ends[v]].tolist()
-                    assert hot.chunks.weights is None or (hot.chunks.weights[at : at + length] == weights[begins[v] : ends[v]]).all()
+                    assert (
+                        hot.chunks.weights is None
+                        or (hot.chunks.weights[at : at + length] == weights[begins[v] : ends[v]]).all()
+                    )
                     held += 1
     assert held > 0
 
@@ -223,9 +245,11 @@ def test_only_changed_entries_of_a_list_are_copied() -> None:
     chunks = module.ChunkedLists(np.zeros(1600, np.uint8), 1, (np.uint32, np.int32), 8, team)
     chunks.begins[0], chunks.sizes[0], chunks.held[0] = 5, 8, 1
     changes = SimpleNamespace(
-        cuts=np.array([0, 4]), others=np.array([11, 13, 20, 21], np.uint32), actions=np.array([DELETE, REWEIGH, INSERT, INSERT]),
+        cuts=np.array([0, 4]),
+        others=np.array([11, 13, 20, 21], np.uint32),
+        actions=np.array([DELETE, REWEIGH, INSERT, INSERT]),
         positions=np.array([1, 3, -1, -1]),
-    )  # fmt: skip
+    )
     targets, weights = np.zeros(60, np.uint32), np.zeros(60, np.int32)
     targets[40:46], weights[40:46] = [10, 15, 12, 13, 14, 20], [1, 2, 3, 99, 5, 6]  # 11 has gone, and 15 has its place
     targets[46], weights[46] = 21, 7
@@ -277,8 +301,11 @@ def test_a_comparison(tmp_path: Any) -> None:
     assert found.summary()["fastest"] in rows and rows["grapin-zc"]["hits"] == 0
     assert rows["grapin-recompute"]["transfer"]["bytes"] > rows["grapin-zc"]["transfer"]["bytes"]
     assert all(run["near_peak"] > 0 and run["ratio"] > 0 and run["opening"]["bytes"] > 0 for run in rows.values())
-    for wrong, message in (({"device": "cpu"}, "device: expected a modelled device"), ({"policies": ["emogi"]}, "policy: expected one of"),
-                           ({"policies": []}, "policies: expected at least one")):  # fmt: skip
+    for wrong, message in (
+        ({"device": "cpu"}, "device: expected a modelled device"),
+        ({"policies": ["emogi"]}, "policy: expected one of"),
+        ({"policies": []}, "policies: expected at least one"),
+    ):
         with pytest.raises(OptionError, match=message):
             ist.compare_streams(graph, [], updates, **{"device": DEVICE, **wrong})
     with pytest.raises(OptionError, match="updates: expected a file"):

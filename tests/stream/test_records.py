@@ -28,10 +28,24 @@ def texts(*values: str) -> Any:
     ("kinds", "edits"),
     [
         (PLAIN, Edits(WISHES[:0], np.empty(0, np.int64), np.empty(0, np.int64))),
-        (PLAIN, Edits(WISHES, np.array([1, 2, 3]), np.array([-5, 1 << 40, 0]), added=np.array([7]), removed=np.array([9, 8]))),
-        (Kinds("dense", np.dtype(np.int32)), Edits(WISHES, np.arange(3), np.array([300, 70_000, 4]), np.array([1, -2, 3], np.int32))),
-        (Kinds("uint64", np.dtype(np.float64)), Edits(WISHES, *np.full((2, 3), (1 << 64) - 1, np.uint64), np.array([0.1, 2.5, 3]))),
-        (Kinds("string", np.dtype(np.float32)), Edits(WISHES, texts("", "ä", "x\0y"), texts("a", "b" * 300, "c"), np.ones(3, np.float32))),
+        (
+            PLAIN,
+            Edits(
+                WISHES, np.array([1, 2, 3]), np.array([-5, 1 << 40, 0]), added=np.array([7]), removed=np.array([9, 8])
+            ),
+        ),
+        (
+            Kinds("dense", np.dtype(np.int32)),
+            Edits(WISHES, np.arange(3), np.array([300, 70_000, 4]), np.array([1, -2, 3], np.int32)),
+        ),
+        (
+            Kinds("uint64", np.dtype(np.float64)),
+            Edits(WISHES, *np.full((2, 3), (1 << 64) - 1, np.uint64), np.array([0.1, 2.5, 3])),
+        ),
+        (
+            Kinds("string", np.dtype(np.float32)),
+            Edits(WISHES, texts("", "ä", "x\0y"), texts("a", "b" * 300, "c"), np.ones(3, np.float32)),
+        ),
         (Kinds("string", None), Edits(WISHES[:0], texts(), texts(), added=texts("only", "vertices"))),
     ],
     ids=["empty", "integers", "weights", "large", "texts", "vertices"],
@@ -40,10 +54,16 @@ def test_what_is_written_is_read(kinds: Kinds, edits: Edits) -> None:
     place = Place("/in/put.csv", 70, "abc")
     data, checksum = encode(edits, "order 17", place)
     found = decode(data, kinds)
-    assert (found.id, found.place, found.checksum) == ("order 17", place, checksum) == ("order 17", place, encode(edits)[1])
+    assert (
+        (found.id, found.place, found.checksum)
+        == ("order 17", place, checksum)
+        == ("order 17", place, encode(edits)[1])
+    )
     for name in COLUMNS:
         ours, theirs = getattr(edits, name), getattr(found.edits, name)
-        assert (ours is None and theirs is None) or (ours.tolist() == theirs.tolist() and ours.dtype == theirs.dtype), name
+        assert (ours is None and theirs is None) or (ours.tolist() == theirs.tolist() and ours.dtype == theirs.dtype), (
+            name
+        )
         assert theirs is None or theirs.flags.writeable, "kernels are compiled for arrays that can be written"
 
 
@@ -81,7 +101,10 @@ LISTED = [["wishes", "uint8", 3], ["sources", "uint8", 3], ["targets", "uint8", 
         (changed("arrays", [["wishes", "uint8", 10**9]]), "ValueError"),
         (changed("arrays", LISTED[:2]), "expected"),
         (changed("arrays", [LISTED[0], LISTED[1], ["added", "uint8", 3]]), "KeyError: 'targets'"),
-        (changed("arrays", [LISTED[0], LISTED[1], ["targets", "uint8", 2], ["removed", "uint8", 1]]), "columns of different lengths"),
+        (
+            changed("arrays", [LISTED[0], LISTED[1], ["targets", "uint8", 2], ["removed", "uint8", 1]]),
+            "columns of different lengths",
+        ),
         (changed("arrays", [["wishes", "uint8", 3], ["weights", "uint8", 3], ["sources", "uint8", 3]]), "'targets'"),
         (changed("arrays", LISTED, Edits(WISHES + np.uint8(1), np.arange(3), np.arange(3))), "an unknown operation"),
         (changed("id", 5), "expected a text for an id"),

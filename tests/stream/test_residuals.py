@@ -1,4 +1,6 @@
-"""Scores on a changing graph: one column per source (`stream/by_source.py`), a user's programs (`stream/accumulative.py`), no drift."""
+"""Scores on a changing graph: one column per source (`stream/by_source.py`), a user's programs
+(`stream/accumulative.py`), no drift.
+"""
 
 from __future__ import annotations
 
@@ -58,9 +60,10 @@ def test_many_sources_are_as_from_scratch(seed: int) -> None:
     model.edges = {edge: w + 1 for edge, w in model.edges.items()}
     sources = sorted(model.vertices)[:3]
     wanted = [
-        ist.MultiSourceBFS(sources=sources), ist.PersonalizedPageRank(sources=sources, tol=1e-7),
+        ist.MultiSourceBFS(sources=sources),
+        ist.PersonalizedPageRank(sources=sources, tol=1e-7),
         ist.PersonalizedPageRank(sources=sources, tol=1e-7, weight=True, name="weighted"),
-    ]  # fmt: skip
+    ]
     with ist.stream(model.graph(), wanted, threads=2) as live:
         for _ in range(6):
             batch = model.batch()
@@ -88,7 +91,14 @@ def test_changes_of_many_sources() -> None:
         found = live["multi_source_bfs"].changes()
         assert sorted(found) == ["new", "old", "source", "vertex"]
         rows = list(zip(*(found[name].tolist() for name in ("vertex", "source", "old", "new")), strict=True))
-        assert rows == [(0, 4, 4, None), (1, 4, 3, None), (2, 4, 2, None), (3, 0, 3, 1), (3, 4, 1, None), (4, 0, 4, None)]
+        assert rows == [
+            (0, 4, 4, None),
+            (1, 4, 3, None),
+            (2, 4, 2, None),
+            (3, 0, 3, 1),
+            (3, 4, 1, None),
+            (4, 0, 4, None),
+        ]
         assert first["distance_4"].tolist() == [4, 3, 2, 1, 0] and first.number == 0
 
 
@@ -99,7 +109,9 @@ def test_mistakes_with_sources() -> None:
     with pytest.raises(ist.OptionError, match="sources: expected 1 to 64 vertices, got 0"):
         ist.stream(graph, [ist.PersonalizedPageRank([])])
     with ist.stream(graph, [ist.PersonalizedPageRank([1, 2])]) as live:
-        with pytest.raises(ist.BatchError, match="remove_vertices: row 0: vertex 2 is the source of personalized_pagerank"):
+        with pytest.raises(
+            ist.BatchError, match="remove_vertices: row 0: vertex 2 is the source of personalized_pagerank"
+        ):
             live.apply(remove_vertices=[2])
         assert live.number == 0
 
@@ -111,7 +123,9 @@ def test_small_batches_read_little() -> None:
     loose = by_degree(threshold=1e-3), by_weight(threshold=1e-3, factor=0.0001)
     read: dict[str, list[int]] = {"multi_source_bfs": [], "by_degree": [], "by_weight": []}
     with ist.stream(graph, [ist.MultiSourceBFS([0, 1, 2, 3]), *loose]) as live:
-        scratch = {name: live._programs[name].effort.edges_read for name in ("by_degree", "by_weight")} | {"multi_source_bfs": graph.arcs}
+        scratch = {name: live._programs[name].effort.edges_read for name in ("by_degree", "by_weight")} | {
+            "multi_source_bfs": graph.arcs
+        }
         for _ in range(15):
             u, v, w = (int(x) for x in draw.integers(0, graph.vertices, 3))
             near = live.graph.neighbors(w)
@@ -137,32 +151,45 @@ def test_scores_do_not_drift() -> None:
     ends = draw.integers(0, n, (240, 2))
     weights = 10.0 ** draw.integers(-6, 7, 240)
     wanted = [
-        ist.PageRank(tol=1e-9), ist.PageRank(tol=1e-9, weight=True, name="weighted"), ist.PHP(source=0, tol=1e-9),
-        ist.PersonalizedPageRank([0, 1], tol=1e-9, name="own"), by_degree(),
-    ]  # fmt: skip
+        ist.PageRank(tol=1e-9),
+        ist.PageRank(tol=1e-9, weight=True, name="weighted"),
+        ist.PHP(source=0, tol=1e-9),
+        ist.PersonalizedPageRank([0, 1], tol=1e-9, name="own"),
+        by_degree(),
+    ]
     graph = ist.read((ends[:, 0], ends[:, 1], weights), directed=True, parallel="drop")
     with ist.stream(graph, wanted, threads=1) as live:
         for _ in range(1000):
             u, v, w = (int(x) for x in draw.integers(0, n, 3))
             near = live.graph.neighbors(w)
-            live.apply(inserts=[(u, v, 10.0 ** int(draw.integers(-6, 7)))], deletes=[(w, int(near[0]))] if near.size > 1 else None)
+            live.apply(
+                inserts=[(u, v, 10.0 ** int(draw.integers(-6, 7)))],
+                deletes=[(w, int(near[0]))] if near.size > 1 else None,
+            )
         exact: dict[str, Any] = {
-            "pagerank": ist.pagerank(live.graph, tol=1e-13).values, "weighted": ist.pagerank(live.graph, tol=1e-13, weight=True).values,
-            "php": ist.php(live.graph, 0, tol=1e-13).values, "own": ist.personalized_pagerank(live.graph, [0, 1], tol=1e-13).values,
+            "pagerank": ist.pagerank(live.graph, tol=1e-13).values,
+            "weighted": ist.pagerank(live.graph, tol=1e-13, weight=True).values,
+            "php": ist.php(live.graph, 0, tol=1e-13).values,
+            "own": ist.personalized_pagerank(live.graph, [0, 1], tol=1e-13).values,
             "by_degree": ist.run(by_degree(threshold=1e-15), live.graph).values,
-        }  # fmt: skip
+        }
         for name, values in exact.items():
             bound = 6 * THRESHOLD * n if name == "by_degree" else 1.001e-9
             assert np.abs(live[name].values - values).sum() <= bound, name
 
 
 def test_rounding_is_counted_and_undone() -> None:
-    """Residuals that rounding may have changed too much are computed anew from the values, and what was added to them is gone."""
+    """Residuals that rounding may have changed too much are computed anew from the values, and what was added to them
+    is gone.
+    """
     graph = ist.generate("rmat", scale=8, weights="1:9", seed=2)
     wanted = [
-        ist.PageRank(tol=1e-6), ist.PageRank(tol=1e-6, weight=True, name="weighted"), ist.Katz(alpha=0.001), ist.PHP(0),
+        ist.PageRank(tol=1e-6),
+        ist.PageRank(tol=1e-6, weight=True, name="weighted"),
+        ist.Katz(alpha=0.001),
+        ist.PHP(0),
         by_weight(factor=1e-4),
-    ]  # fmt: skip
+    ]
     with ist.stream(graph, wanted, threads=1) as live:
         live.apply(inserts=[(0, 100, 1)])
         for name in live:
@@ -172,10 +199,12 @@ def test_rounding_is_counted_and_undone() -> None:
             program._lost = 1.0 * graph.vertices
         report = live.apply(inserts=[(0, 101, 1)])
         scratch: dict[str, Any] = {
-            "pagerank": ist.pagerank(live.graph, tol=1e-10), "weighted": ist.pagerank(live.graph, tol=1e-10, weight=True),
-            "katz": ist.katz(live.graph, alpha=0.001, tol=1e-10), "php": ist.php(live.graph, 0, tol=1e-10),
+            "pagerank": ist.pagerank(live.graph, tol=1e-10),
+            "weighted": ist.pagerank(live.graph, tol=1e-10, weight=True),
+            "katz": ist.katz(live.graph, alpha=0.001, tol=1e-10),
+            "php": ist.php(live.graph, 0, tol=1e-10),
             "by_weight": ist.run(by_weight(threshold=1e-14, factor=1e-4), live.graph),
-        }  # fmt: skip
+        }
         for name, exact in scratch.items():
             assert report.programs[name]["edges_read"] >= graph.arcs
             assert np.abs(live[name].values - exact.values).sum() <= 1.1e-6, name
@@ -184,11 +213,17 @@ def test_rounding_is_counted_and_undone() -> None:
 def test_a_large_change_starts_over() -> None:
     """What one thread would follow too long is computed by a run from scratch, and the bound holds after it as well."""
     graph = ist.generate("rmat", scale=9, seed=2, weights="1:9")
-    with sizes.using(settled_alone=1000), ist.stream(graph, [ist.PageRank(tol=1e-8), ist.PHP(0, tol=1e-8)], threads=2) as live:
+    with (
+        sizes.using(settled_alone=1000),
+        ist.stream(graph, [ist.PageRank(tol=1e-8), ist.PHP(0, tol=1e-8)], threads=2) as live,
+    ):
         ends = np.random.default_rng(1).integers(0, 600, (2, 2000))
         report = live.apply(inserts=(*ends, np.ones(2000)))
         assert report.programs["pagerank"]["edges_read"] > graph.arcs
-        for name, exact in (("pagerank", ist.pagerank(live.graph, tol=1e-12)), ("php", ist.php(live.graph, 0, tol=1e-12))):
+        for name, exact in (
+            ("pagerank", ist.pagerank(live.graph, tol=1e-12)),
+            ("php", ist.php(live.graph, 0, tol=1e-12)),
+        ):
             assert np.abs(live[name].values - exact.values).sum() <= 1.001e-8
             assert live[name].summary()["result"].get("converged", True)
         live.apply(remove_vertices=[5, 6])

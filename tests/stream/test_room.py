@@ -20,7 +20,9 @@ SCALE = 18  # of the graph whose peak is measured: 262,144 vertices, four times 
 
 
 def arrays_in(thing: Any, seen: dict[int, int], depth: int = 0) -> dict[int, int]:
-    """Bytes of all arrays that can be reached from an object's attributes, by where they lie; those of the graph are known before."""
+    """Bytes of all arrays that can be reached from an object's attributes, by where they lie; those of the graph are
+    known before.
+    """
     if isinstance(thing, np.ndarray):
         whole = thing
         while isinstance(whole.base, np.ndarray):
@@ -70,13 +72,17 @@ def refused(graph: Any, wanted: list[Any], memory: str) -> str:
 def test_the_least_budget_works_and_less_does_not() -> None:
     graph = ist.generate("rmat", scale=14, edge_factor=4, seed=1)
     sets: list[list[Any]] = [
-        [ist.BFS(source=0)], [ist.PageRank(), ist.CoreNumber()], [ist.PersonalizedPageRank([0, 1, 2]), ist.WeaklyConnectedComponents()],
-    ]  # fmt: skip
+        [ist.BFS(source=0)],
+        [ist.PageRank(), ist.CoreNumber()],
+        [ist.PersonalizedPageRank([0, 1, 2]), ist.WeaklyConnectedComponents()],
+    ]
     least = []
     for wanted in sets:
         said = refused(graph, wanted, "1500kB")
         assert re.search(
-            r"a stream on .* needs at least .* near memory \(edges .*, programs and ids .*\); got 1.5 MB. Give memory='\d+MB' or", said
+            r"a stream on .* needs at least .* near memory \(edges .*, programs and ids .*\); got 1.5 MB. Give "
+            r"memory='\d+MB' or",
+            said,
         )
         least.append(int(re.findall(r"memory='(\d+)MB'", said)[0]))
         with ist.stream(graph, wanted, memory=f"{least[-1]}MB", threads=2) as live:
@@ -94,7 +100,8 @@ programs = [ist.PageRank(tol=1e-4), ist.WeaklyConnectedComponents(), ist.CoreNum
 with ist.stream(sys.argv[1], programs, memory=sys.argv[2], threads=2) as live:
     draw = np.random.default_rng(1)
     for number in range(3):
-        live.apply(inserts=tuple(draw.integers(0, live.graph.vertices, (2, 1000))), add_vertices=[10**8] if number == 2 else None)
+        inserts = tuple(draw.integers(0, live.graph.vertices, (2, 1000)))
+        live.apply(inserts=inserts, add_vertices=[10**8] if number == 2 else None)
 """
 
 

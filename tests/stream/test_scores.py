@@ -1,4 +1,6 @@
-"""Scores by passes over all edges (`stream/sweeping.py`), and the bounds on their errors (`programs/live_pagerank.py`)."""
+"""Scores by passes over all edges (`stream/sweeping.py`), and the bounds on their errors
+(`programs/live_pagerank.py`).
+"""
 
 from __future__ import annotations
 
@@ -100,7 +102,9 @@ class Kept:
 def test_a_pass_leaves_the_true_residuals(directed: bool, weight: bool, loss: float, name: str) -> None:
     """After changes whose messages are not yet corrected, one pass makes residuals that are exact but for rounding."""
     graph = ist.generate("rmat", scale=7, weights="1:9", seed=3, directed=directed)
-    wanted = {"pagerank": ist.PageRank(tol=1e-3, weight=weight), "php": ist.PHP(source=0, tol=1e-3, weight=weight)}[name]
+    wanted = {"pagerank": ist.PageRank(tol=1e-3, weight=weight), "php": ist.PHP(source=0, tol=1e-3, weight=weight)}[
+        name
+    ]
     with ist.stream(graph, [wanted], threads=2) as live:
         kept = Kept(live, name)
         program = kept.program
@@ -121,12 +125,16 @@ def test_a_pass_leaves_the_true_residuals(directed: bool, weight: bool, loss: fl
 @pytest.mark.parametrize("directed", [True, False])
 @pytest.mark.parametrize("tol", [1e-3, 1e-4, 1e-7])
 def test_error_bounds_are_kept(directed: bool, tol: float) -> None:
-    """Large batches, which are answered by passes: the error is never above the bound, and the bound never above `tol`."""
+    """Large batches, which are answered by passes: the error is never above the bound, and the bound never above
+    `tol`.
+    """
     graph = ist.generate("rmat", scale=9, weights="1:9", seed=4, directed=directed)
     wanted = [
-        ist.PageRank(tol=tol), ist.PageRank(tol=tol, weight=True, name="weighted"),
-        ist.PageRank(tol=tol, personalization={0: 1, 5: 2}, name="own"), ist.PHP(source=0, tol=tol),
-    ]  # fmt: skip
+        ist.PageRank(tol=tol),
+        ist.PageRank(tol=tol, weight=True, name="weighted"),
+        ist.PageRank(tol=tol, personalization={0: 1, 5: 2}, name="own"),
+        ist.PHP(source=0, tol=tol),
+    ]
     draw, passes = np.random.default_rng(2), 0
     with ist.stream(graph, wanted, threads=2) as live:
         for _ in range(6):
@@ -135,9 +143,11 @@ def test_error_bounds_are_kept(directed: bool, tol: float) -> None:
             report = live.apply(inserts=(*ends, draw.integers(1, 9, 150).astype(np.int32)), deletes=gone)
             passes += report.programs["pagerank"]["edges_read"] >= live.graph.arcs
             exact: dict[str, Any] = {
-                "pagerank": ist.pagerank(live.graph, tol=1e-13), "weighted": ist.pagerank(live.graph, tol=1e-13, weight=True),
-                "own": ist.pagerank(live.graph, tol=1e-13, personalization={0: 1, 5: 2}), "php": ist.php(live.graph, 0, tol=1e-13),
-            }  # fmt: skip
+                "pagerank": ist.pagerank(live.graph, tol=1e-13),
+                "weighted": ist.pagerank(live.graph, tol=1e-13, weight=True),
+                "own": ist.pagerank(live.graph, tol=1e-13, personalization={0: 1, 5: 2}),
+                "php": ist.php(live.graph, 0, tol=1e-13),
+            }
             for name, expected in exact.items():
                 bound = live[name].summary()["result"]["error_bound"]
                 assert np.abs(live[name].values - expected.values).sum() <= bound + 2e-13 and bound <= tol, name
@@ -145,13 +155,19 @@ def test_error_bounds_are_kept(directed: bool, tol: float) -> None:
 
 
 def test_passes_do_not_drift() -> None:
-    """Every batch by a pass in single precision: what rounding may come to is counted, and the error stays within the bound."""
+    """Every batch by a pass in single precision: what rounding may come to is counted, and the error stays within the
+    bound.
+    """
     graph = ist.generate("rmat", scale=7, seed=6)
     draw = np.random.default_rng(5)
     with ist.stream(graph, [ist.PageRank(tol=TOL)], threads=1) as live:
         program = live._programs["pagerank"]
         for number in range(1, 401):
-            near = [(v, int(live.graph.neighbors(v)[0])) for v in draw.permutation(graph.vertices).tolist() if live.graph.out_degree(v)]
+            near = [
+                (v, int(live.graph.neighbors(v)[0]))
+                for v in draw.permutation(graph.vertices).tolist()
+                if live.graph.out_degree(v)
+            ]
             live.apply(inserts=tuple(draw.integers(0, graph.vertices, (2, 12))), deletes=near[:12])
             if number % 100 == 0:
                 assert 0 < program._lost <= program._rounding_allowed()
@@ -165,14 +181,17 @@ def test_results_tell_the_bound_of_their_own_batch() -> None:
     graph = ist.generate("rmat", scale=8, weights="1:9", seed=3)
     sources = [0, 1]
     wanted = [
-        ist.PageRank(tol=1e-3), ist.PHP(source=0, tol=1e-3), ist.PersonalizedPageRank(sources, tol=1e-3, name="own"),
+        ist.PageRank(tol=1e-3),
+        ist.PHP(source=0, tol=1e-3),
+        ist.PersonalizedPageRank(sources, tol=1e-3, name="own"),
         ist.PersonalizedPageRank(sources, tol=1e-3, weight=True, name="weighted"),
-    ]  # fmt: skip
+    ]
     exact = {
-        "pagerank": lambda g: ist.pagerank(g, tol=1e-13), "php": lambda g: ist.php(g, 0, tol=1e-13),
+        "pagerank": lambda g: ist.pagerank(g, tol=1e-13),
+        "php": lambda g: ist.php(g, 0, tol=1e-13),
         "own": lambda g: ist.personalized_pagerank(g, sources, tol=1e-13),
         "weighted": lambda g: ist.personalized_pagerank(g, sources, tol=1e-13, weight=True),
-    }  # fmt: skip
+    }
     draw, held, true, told = np.random.default_rng(1), [], [], []
     with ist.stream(graph, wanted, threads=1) as live:
         for _ in range(6):
@@ -192,14 +211,20 @@ def test_results_tell_the_bound_of_their_own_batch() -> None:
 
 
 def test_one_pass_is_enough_after_a_small_batch() -> None:
-    """A ten-thousandth of the edges changes: edges are read about once, where a computation from scratch reads them several times."""
+    """A ten-thousandth of the edges changes: edges are read about once, where a computation from scratch reads them
+    several times.
+    """
     graph = ist.generate("rmat", scale=13, seed=1)
     draw = np.random.default_rng(1)
     with ist.stream(graph, [ist.PageRank(tol=TOL)], threads=2) as live:
         read = []
         for _ in range(5):
             count = graph.edges // 20_000
-            near = [(v, int(live.graph.neighbors(v)[0])) for v in draw.permutation(graph.vertices).tolist() if live.graph.out_degree(v)]
+            near = [
+                (v, int(live.graph.neighbors(v)[0]))
+                for v in draw.permutation(graph.vertices).tolist()
+                if live.graph.out_degree(v)
+            ]
             report = live.apply(inserts=tuple(draw.integers(0, graph.vertices, (2, count))), deletes=near[:count])
             read.append(report.programs["pagerank"]["edges_read"] / live.graph.arcs)
         scratch = sum(iteration.active_edges for iteration in ist.pagerank(live.graph, tol=TOL).trace) / live.graph.arcs

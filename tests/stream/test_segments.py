@@ -100,7 +100,10 @@ def test_batches_that_were_not_synced_may_be_torn_in_any_order(tmp_path: Path) -
         torn[ends[lost] : ends[lost + 1]] = bytes(ends[lost + 1] - ends[lost])
         written(tmp_path, torn)
         found, reading = read(tmp_path)
-        assert found == CONTENTS[:lost] and (reading.tail.end, reading.tail.torn) == (ends[lost], len(data) - ends[lost])
+        assert found == CONTENTS[:lost] and (reading.tail.end, reading.tail.torn) == (
+            ends[lost],
+            len(data) - ends[lost],
+        )
 
 
 def test_frames_of_another_log_and_of_clients_mean_nothing(tmp_path: Path) -> None:
@@ -148,7 +151,13 @@ def test_a_checkpoint_that_has_more_than_the_log(tmp_path: Path) -> None:
 
 def test_frames_in_another_order(tmp_path: Path) -> None:
     begin, one, two = framed(SEED, BEGIN, 0, 0), framed(SEED, BATCH, 1, 0), framed(SEED, BATCH, 2, 0)
-    for data, at in ((begin + two, HEADER), (begin + one + one, 2 * HEADER), (one, 0), (begin + begin, HEADER), (begin + one + begin, 96)):
+    for data, at in (
+        (begin + two, HEADER),
+        (begin + one + one, 2 * HEADER),
+        (one, 0),
+        (begin + begin, HEADER),
+        (begin + one + begin, 96),
+    ):
         path = written(tmp_path, data)
         with pytest.raises(StoreError, match=f"{path}: byte {at}: expected batch"):
             read(tmp_path)

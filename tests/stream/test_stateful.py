@@ -1,4 +1,6 @@
-"""Any interleaving of batches (`stream/live.py`): the graph is what a dictionary says, and every maintained answer what NetworkX says."""
+"""Any interleaving of batches (`stream/live.py`): the graph is what a dictionary says, and every maintained answer what
+NetworkX says.
+"""
 
 from __future__ import annotations
 
@@ -35,15 +37,30 @@ class Streams(RuleBasedStateMachine):
     live: Any = None
 
     @initialize(
-        directed=st.booleans(), weighted=st.booleans(), real=st.booleans(), names=st.booleans(), spread=st.sampled_from([1, 7]),
-        edges=st.lists(st.tuples(st.integers(0, POOL - 1), st.integers(0, POOL - 1), st.integers(0, 5)), min_size=1, max_size=25),
-        few_changes=st.sampled_from([0, 2, 512]), settled_alone=st.sampled_from([1, 8, 1 << 21]),
+        directed=st.booleans(),
+        weighted=st.booleans(),
+        real=st.booleans(),
+        names=st.booleans(),
+        spread=st.sampled_from([1, 7]),
+        edges=st.lists(
+            st.tuples(st.integers(0, POOL - 1), st.integers(0, POOL - 1), st.integers(0, 5)), min_size=1, max_size=25
+        ),
+        few_changes=st.sampled_from([0, 2, 512]),
+        settled_alone=st.sampled_from([1, 8, 1 << 21]),
         align=st.sampled_from([None, True, False]),
-    )  # fmt: skip
+    )
     def start(
-        self, directed: bool, weighted: bool, real: bool, names: bool, spread: int, edges: list[Any], few_changes: int, settled_alone: int,
+        self,
+        directed: bool,
+        weighted: bool,
+        real: bool,
+        names: bool,
+        spread: int,
+        edges: list[Any],
+        few_changes: int,
+        settled_alone: int,
         align: bool | None,
-    ) -> None:  # fmt: skip
+    ) -> None:
         self.stack = contextlib.ExitStack()
         self.stack.enter_context(sizes.using(few_changes=few_changes, settled_alone=settled_alone))
         self.plain, self.spread = Plain(directed, weighted, real, names), spread
@@ -89,7 +106,9 @@ class Streams(RuleBasedStateMachine):
             self.published()
 
     def published(self) -> None:
-        """Note what the batch should have given. Results are looked at now or, every other time, only after later batches."""
+        """Note what the batch should have given. Results are looked at now or, every other time, only after later
+        batches.
+        """
         before = self.expected
         self.expected = {case.title: case.expected(self.plain, self.live.graph) for case in self.cases}
         for case in self.cases:
@@ -189,7 +208,9 @@ class Streams(RuleBasedStateMachine):
 
 def assert_changes(found: dict[str, Any], before: dict[Any, Any], now: dict[Any, Any], tol: float) -> None:
     """`changes()` is the difference of two results: vertices that came or went have no old or new value."""
-    listed = dict(zip(found["vertex"].tolist(), zip(values(found["old"]), values(found["new"]), strict=True), strict=True))
+    listed = dict(
+        zip(found["vertex"].tolist(), zip(values(found["old"]), values(found["new"]), strict=True), strict=True)
+    )
     assert list(listed) == sorted(listed)
     different = {v: (before.get(v), now.get(v)) for v in before.keys() | now.keys() if before.get(v) != now.get(v)}
     if not tol:
@@ -198,7 +219,11 @@ def assert_changes(found: dict[str, Any], before: dict[Any, Any], now: dict[Any,
     for v, pair in listed.items():  # scores: those that were computed again, and some were not, as the bound has room
         for value, expected in zip(pair, (before.get(v), now.get(v)), strict=True):
             assert value == expected if expected is None else abs(value - expected) <= tol
-    assert all(v in listed or abs(old - new) <= 3 * tol for v, (old, new) in different.items() if old is not None and new is not None)
+    assert all(
+        v in listed or abs(old - new) <= 3 * tol
+        for v, (old, new) in different.items()
+        if old is not None and new is not None
+    )
 
 
 def values(column: Any) -> list[Any]:
@@ -215,5 +240,8 @@ def ends_at_root(v: int, parents: list[int]) -> bool:
 
 TestStreams = Streams.TestCase
 TestStreams.settings = settings(
-    max_examples=25, stateful_step_count=10, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large]
+    max_examples=25,
+    stateful_step_count=10,
+    deadline=None,
+    suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
 )

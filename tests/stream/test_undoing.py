@@ -1,4 +1,6 @@
-"""A batch on which a program fails is undone (`stream/live.py`): graph and results are as before it, and the next batch is exact."""
+"""A batch on which a program fails is undone (`stream/live.py`): graph and results are as before it, and the next batch
+is exact.
+"""
 
 from __future__ import annotations
 
@@ -25,12 +27,19 @@ def doubling(delta, degree, factor=0.2):  # type: ignore[no-untyped-def]
 def begun(seed: int, directed: bool, names: bool = False) -> tuple[random.Random, Plain]:
     draw = random.Random(seed)
     name = (lambda v: f"v{v:02}") if names else (lambda v: v)
-    edges = [(name(draw.randrange(VERTICES)), name(draw.randrange(VERTICES)), draw.randrange(1, 6)) for _ in range(3 * VERTICES)]
+    edges = [
+        (name(draw.randrange(VERTICES)), name(draw.randrange(VERTICES)), draw.randrange(1, 6))
+        for _ in range(3 * VERTICES)
+    ]
     return draw, Plain(directed, names=names).put(edges)
 
 
-def batch(draw: random.Random, plain: Plain, source: Any, fresh: Any, leave: bool) -> tuple[list[Any], list[Any], list[Any]]:
-    """(rows, added, removed): edges come, also to new vertices, go and get other weights; a vertex comes and one may leave."""
+def batch(
+    draw: random.Random, plain: Plain, source: Any, fresh: Any, leave: bool
+) -> tuple[list[Any], list[Any], list[Any]]:
+    """(rows, added, removed): edges come, also to new vertices, go and get other weights; a vertex comes and one may
+    leave.
+    """
     removed = [draw.choice(sorted(plain.vertices - {source}))] if leave else []
     pool = sorted(plain.vertices - set(removed))
     rows: list[Any] = [(INSERT, draw.choice(pool), draw.choice(pool), draw.randrange(1, 6)) for _ in range(4)]
@@ -60,7 +69,9 @@ def contents(live: Any) -> Any:
 
 @pytest.mark.parametrize(("directed", "names"), [(True, False), (False, True)])
 def test_a_program_that_fails_leaves_no_trace(directed: bool, names: bool, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Whichever program fails, before or after its own work: batches that are undone and batches that are applied take turns."""
+    """Whichever program fails, before or after its own work: batches that are undone and batches that are applied take
+    turns.
+    """
     draw, plain = begun(5, directed, names)
     source = min(plain.vertices)
     asked = [case for case in cases(source) if not (case.algorithm == "katz" and case.options.get("weight"))]
@@ -69,7 +80,10 @@ def test_a_program_that_fails_leaves_no_trace(directed: bool, names: bool, monke
         for number, (title, step) in enumerate(steps):
             fresh = (lambda k, at=number: f"w{at}.{k}") if names else (lambda k, at=number: 1000 * k + at)
             edits = batch(draw, plain, source, fresh, number % 2 == 1)
-            before, held = contents(live), {name: (live[name], by_vertex(live[name]), live[name].summary()) for name in live}
+            before, held = (
+                contents(live),
+                {name: (live[name], by_vertex(live[name]), live[name].summary()) for name in live},
+            )
             method = "correct" if step == "correct" else "compute"
             with monkeypatch.context() as patch:
                 patch.setattr(live._programs[title], method, failing(getattr(live._programs[title], method), step))
@@ -99,14 +113,22 @@ def failing(work: Any, step: str) -> Any:
 @pytest.mark.parametrize("directed", [True, False])
 def test_katz_whose_alpha_becomes_too_large(directed: bool) -> None:
     _, plain = begun(7, directed)
-    wanted = [ist.SSSP(source=min(plain.vertices)), ist.WeaklyConnectedComponents(), ist.PageRank(), ist.Katz(alpha=0.06), ist.CoreNumber()]
+    wanted = [
+        ist.SSSP(source=min(plain.vertices)),
+        ist.WeaklyConnectedComponents(),
+        ist.PageRank(),
+        ist.Katz(alpha=0.06),
+        ist.CoreNumber(),
+    ]
     clique = [(INSERT, u, v, 1) for u in range(100, 120) for v in range(100, 120) if u != v]
     with ist.stream(plain.read(), wanted, threads=2) as live:
         before, held = contents(live), {name: live[name] for name in live}
         values = {name: result.values.copy() for name, result in held.items()}
         for _ in range(2):
             with pytest.raises(
-                ist.BatchError, match=r"batch 1: katz does not converge on this graph: alpha: 0\.06 is too large .*; nothing was applied"
+                ist.BatchError,
+                match=r"batch 1: katz does not converge on this graph: alpha: 0\.06 is too large .*; nothing "
+                r"was applied",
             ):
                 live.apply_edits(plain.edits([*clique, (DELETE, *min(plain.edges), 1)]))
             assert contents(live) == before and live.check() == {}
@@ -131,7 +153,9 @@ def test_a_batch_that_was_undone_is_not_in_the_log(tmp_path: Path) -> None:
 
 
 def test_a_batch_that_is_in_the_log_already_is_not_undone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Programs that cannot fail let the log sync meanwhile; if one fails nevertheless, the stream ends, and has the batch when opened."""
+    """Programs that cannot fail let the log sync meanwhile; if one fails nevertheless, the stream ends, and has the
+    batch when opened.
+    """
     with ist.stream(ist.generate("path", vertices=10), [ist.BFS(source=0)], log=tmp_path / "log") as live:
         before = live["bfs"].values.tolist()
         with monkeypatch.context() as patch:
@@ -148,7 +172,10 @@ def test_a_batch_that_is_in_the_log_already_is_not_undone(tmp_path: Path, monkey
 def test_katz_on_the_brink() -> None:
     """Where alpha is exactly 1 / the largest eigenvalue, scores grow, but so slowly that they stay finite for long."""
     with ist.stream(ist.generate("path", vertices=10), [ist.Katz(alpha=0.5, tol=1e-3)]) as live:
-        with pytest.raises(ist.BatchError, match=r"alpha: 0\.5 is too large for this graph, or nearly so: 1000 iterations were not enough"):
+        with pytest.raises(
+            ist.BatchError,
+            match=r"alpha: 0\.5 is too large for this graph, or nearly so: 1000 iterations were not enough",
+        ):
             live.apply(inserts=[(9, 0)])
         assert live.number == 0 and live.check() == {}
 
@@ -158,7 +185,8 @@ def test_values_of_a_users_program_that_grow_without_end() -> None:
         before = live["doubling"].values.copy()
         every = [(u, v) for u in range(6) for v in range(u)]
         with pytest.raises(
-            ist.BatchError, match="batch 1: doubling does not converge on this graph: its values grow without end; nothing was"
+            ist.BatchError,
+            match="batch 1: doubling does not converge on this graph: its values grow without end; nothing was",
         ):
             live.apply(inserts=every)
         assert live.number == 0 and live.graph.edges == 5 and np.array_equal(before, live["doubling"].values)

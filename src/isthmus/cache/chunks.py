@@ -1,19 +1,20 @@
-"""Lists in chunks: a near copy of some lists, of which only the chunks that lose lists are rearranged (Grapin, Algorithm 3).
+"""Lists in chunks: a near copy of some lists, of which only the chunks that lose lists are rearranged (Grapin,
+Algorithm 3).
 
-The memory is cut into chunks of equal size, and no list spans two. Every list has a key; two arrays by key say where it lies and how
-long its place is. `replace` goes from the lists held to those wanted:
+The memory is cut into chunks of equal size, and no list spans two. Every list has a key; two arrays by key say where it
+lies and how long its place is. `replace` goes from the lists held to those wanted:
 
 1. Lists that are not wanted any more, or have changed, are dropped, and their entries counted by chunk.
-2. Chunks that have lost a sixteenth of their entries are compacted. Then lists of the emptiest of them fill the gaps of the fullest, so
-   that space becomes contiguous.
+2. Chunks that have lost a sixteenth of their entries are compacted. Then lists of the emptiest of them fill the gaps of
+   the fullest, so that space becomes contiguous.
 3. Wanted lists get places behind what the chunks hold, the hottest first.
 4. They are copied there: by `load` at once, or by `keep` when they next cross the link for the work itself.
 
-With `admit` a list gets its place only when it is read. All that remains to be done between snapshots is then to `drop` lists, and to
-`move` those that have outgrown their places.
+With `admit` a list gets its place only when it is read. All that remains to be done between snapshots is then to `drop`
+lists, and to `move` those that have outgrown their places.
 
-Other chunks are not written to, except behind their last list and where a list is filled again. Lists that are longer than a chunk are
-left out, and so are those that find no room because others do not fill their chunks to the last entry.
+Other chunks are not written to, except behind their last list and where a list is filled again. Lists that are longer
+than a chunk are left out, and so are those that find no room because others do not fill their chunks to the last entry.
 """
 
 from __future__ import annotations
@@ -54,7 +55,8 @@ class ChunkedLists:
         self.targets = memory[: self._weights_at].view(target)
         self.weights = None if weight is None else memory[self._weights_at : room * entry].view(weight)
         self._team = team
-        self.used = np.zeros(self.count, np.int64)  # entries of each chunk, with those that were lost before its last list
+        # Entries of each chunk, with those that were lost before its last list.
+        self.used = np.zeros(self.count, np.int64)
         self.lost = np.zeros(self.count, np.int64)  # entries between the lists of each chunk
         self.members = [np.empty(0, np.uint32) for _ in range(self.count)]  # keys of each chunk's lists, by place
         self.begins: Array = np.full(keys, -1, np.int32 if room < 1 << 31 else np.int64)  # -1: no place
@@ -95,23 +97,30 @@ class ChunkedLists:
     def replace(self, lengths: Array, heat: Callable[[Array], Array], changed: Array) -> Array:
         """Go over to the lists in `wanted`; returns the keys of those that have a place now and have yet to be filled.
 
-        `lengths` of all lists now, by key; `heat` tells how often the lists of some keys were used; `changed`: keys of lists that are not
-        as they were when they were filled.
+        `lengths` of all lists now, by key; `heat` tells how often the lists of some keys were used; `changed`: keys of
+        lists that are not as they were when they were filled.
         """
         parts = self._team.split(self._drop_unwanted, self.begins.size) if self.count else []
         self.drop(changed, parts)
         return self._allocate(lengths, heat)
 
     def drop(self, keys: Array, before: Sequence[Array] = ()) -> None:
-        """Drop these lists, each named once, and reclaim their space; `before`: entries of each chunk that were dropped already."""
+        """Drop these lists, each named once, and reclaim their space; `before`: entries of each chunk that were dropped
+        already.
+        """
         self.moved = 0
         if not self.count:
             return
-        dropped = sum([*before, *self._team.split(lambda a, b: self._drop_keys(keys[a:b]), keys.size)], np.zeros(self.count, np.int64))
+        dropped = sum(
+            [*before, *self._team.split(lambda a, b: self._drop_keys(keys[a:b]), keys.size)],
+            np.zeros(self.count, np.int64),
+        )
         self._reclaim(dropped, self.chunk // LOST)
 
     def _reclaim(self, dropped: Array, least: int) -> None:
-        """Make space contiguous in and across chunks that have lost more than `least` entries; `dropped`: those lost just now."""
+        """Make space contiguous in and across chunks that have lost more than `least` entries; `dropped`: those lost
+        just now.
+        """
         self.lost += dropped
         compacted = self.lost > least
         touched, others = np.flatnonzero(compacted), np.flatnonzero((dropped > 0) & ~compacted)
@@ -142,7 +151,9 @@ class ChunkedLists:
         self.members[chunk], self.used[chunk] = members[:count].copy(), used
 
     def _fill_across(self, touched: Array) -> None:
-        """Across chunks: move lists of the emptiest chunk into the fullest, until one of the touched chunks has all the space."""
+        """Across chunks: move lists of the emptiest chunk into the fullest, until one of the touched chunks has all the
+        space.
+        """
         order = touched[np.argsort(self.used[touched], kind="stable")].tolist()
         head, tail = 0, len(order) - 1
         while head < tail:
@@ -161,7 +172,9 @@ class ChunkedLists:
                 head += 1
 
     def _pour(self, members: Array, at: int, room: int) -> tuple[int, int]:
-        """Move the last of these lists to `at` in another chunk, as far as there is room; returns how many, and their entries."""
+        """Move the last of these lists to `at` in another chunk, as far as there is room; returns how many, and their
+        entries.
+        """
         moved, entries = hot.pour(members, members.size, at, room, *self._index, *self._arrays)
         return int(moved), int(entries)
 
@@ -190,7 +203,8 @@ class ChunkedLists:
         return placed
 
     def move(self, keys: Array, sizes: Array) -> Array:
-        """Give lists that are held, each once, places of these sizes instead, as far as there is room; returns their keys.
+        """Give lists that are held, each once, places of these sizes instead, as far as there is room; returns their
+        keys.
 
         What they hold moves along. Lists that find no room are dropped. The space that some leave is for the next ones.
         """
@@ -216,7 +230,9 @@ class ChunkedLists:
         return int(self.capacity - self.used.sum())
 
     def _pass_over(self, keys: Array, sizes: Array) -> tuple[Array, Array]:
-        """Of lists to move, the longest first, drop those that must go before the next one has room; returns the others."""
+        """Of lists to move, the longest first, drop those that must go before the next one has room; returns the
+        others.
+        """
         lengths = self.sizes[keys].astype(np.int64)
         rooms = self._room + np.cumsum(lengths) - lengths  # for each list, when those before it are gone
         count = int(np.searchsorted(rooms - sizes, 0))
@@ -226,7 +242,9 @@ class ChunkedLists:
         return keys[count:], sizes[count:]
 
     def _move_some(self, keys: Array, sizes: Array, last: bool) -> Array:
-        """Move lists for which there is room, though perhaps not in one chunk. If others follow, all the space they leave is reclaimed."""
+        """Move lists for which there is room, though perhaps not in one chunk. If others follow, all the space they
+        leave is reclaimed.
+        """
         froms, lengths = self.begins[keys].astype(np.int64), self.sizes[keys].astype(np.int64)
         left = np.zeros(self.count, np.int64)
         np.add.at(left, froms // self.chunk, lengths)
@@ -252,20 +270,31 @@ class ChunkedLists:
         self._team.split(lambda a, b: hot.load(keys, a, b, *given, self.begins, self.held, *self._arrays), keys.size)
 
     def refresh(
-        self, keys: Array, groups: Array, changes: Any, offset: int, lists: tuple[Array, Array], targets: Array, weights: Array
+        self,
+        keys: Array,
+        groups: Array,
+        changes: Any,
+        offset: int,
+        lists: tuple[Array, Array],
+        targets: Array,
+        weights: Array,
     ) -> None:
-        """Bring lists of these keys that have changed up to date; `groups` of `changes`, a batch's for one side, are theirs."""
+        """Bring lists of these keys that have changed up to date; `groups` of `changes`, a batch's for one side, are
+        theirs.
+        """
         given = (offset, changes.cuts, changes.others, changes.actions, changes.positions, *lists)
         far = (targets, weights if self.weights is not None else targets[:0])
-        self._team.split(lambda a, b: hot.refresh(keys, groups, a, b, *given, *far, self.begins, self.held, *self._arrays), keys.size)
+        self._team.split(
+            lambda a, b: hot.refresh(keys, groups, a, b, *given, *far, self.begins, self.held, *self._arrays), keys.size
+        )
 
-    def keep(self, rows: tuple[Array, ...], offset: int, lists: tuple[Array, Array], targets: Array, weights: Array | None) -> None:
+    def keep(
+        self, rows: tuple[Array, ...], offset: int, lists: tuple[Array, Array], targets: Array, weights: Array | None
+    ) -> None:
         """Fill the places of rows (vertices, begins, weight_begins, lengths) that have just been delivered whole."""
         own = slice(offset, offset + lists[0].size)
         brought = targets[:0] if weights is None or self.weights is None else weights
-        keep_rows(
-            *rows, *lists, targets, brought, self.wanted[own], self.held[own], self.begins[own], *self._arrays,
-        )  # fmt: skip
+        keep_rows(*rows, *lists, targets, brought, self.wanted[own], self.held[own], self.begins[own], *self._arrays)
 
     def limit(self, entry_bytes: int) -> None:
         """Give up the last chunks and their lists, so that the others take at most so many bytes."""
@@ -277,7 +306,11 @@ class ChunkedLists:
             array[gone] = 0
         self.targets = self.targets[: self.capacity]
         self.weights = None if self.weights is None else self.weights[: self.capacity]
-        self.used, self.lost, self.members = self.used[: self.count], self.lost[: self.count], self.members[: self.count]
+        self.used, self.lost, self.members = (
+            self.used[: self.count],
+            self.lost[: self.count],
+            self.members[: self.count],
+        )
 
     def grow(self, old: int, new: int, sides: int) -> None:
         """Make room for `new` keys a side instead of `old`."""

@@ -1,7 +1,7 @@
 """The chunks of the hot subgraph in the memory of a GPU: the host decides which lists lie where, kernels move them.
 
-The index of places is the host's, as in `chunks.py`: it hands out places one by one, which is no work for many threads. What it tells
-the GPU is where lists lie and where they go, 24 bytes for each list that moves.
+The index of places is the host's, as in `chunks.py`: it hands out places one by one, which is no work for many threads.
+What it tells the GPU is where lists lie and where they go, 24 bytes for each list that moves.
 """
 
 from __future__ import annotations
@@ -67,7 +67,9 @@ class CudaChunkedLists(ChunkedLists):
         with self._lock:
             self.mover.copy(froms, tos, lengths, [(near, near) for near in self._near])
 
-    def keep(self, rows: tuple[Array, ...], offset: int, lists: tuple[Array, Array], targets: Array, weights: Array | None) -> None:
+    def keep(
+        self, rows: tuple[Array, ...], offset: int, lists: tuple[Array, Array], targets: Array, weights: Array | None
+    ) -> None:
         vertices, begins, weight_begins, lengths = rows
         keys = vertices.astype(np.int64) + offset
         whole = (lengths == lists[1][vertices] - lists[0][vertices]) & (lengths > 0)
@@ -89,7 +91,14 @@ class CudaChunkedLists(ChunkedLists):
             self.held[keys] = 1
 
     def refresh(
-        self, keys: Array, groups: Array, changes: Any, offset: int, lists: tuple[Array, Array], targets: Array, weights: Array
+        self,
+        keys: Array,
+        groups: Array,
+        changes: Any,
+        offset: int,
+        lists: tuple[Array, Array],
+        targets: Array,
+        weights: Array,
     ) -> None:
         """The device gets the changes of the batch, and reads the entries that have changed where they are."""
         if not keys.size:

@@ -1,8 +1,9 @@
-"""How often lists were used of late, counted on a GPU: the words of `uses.py` lie there, and candidates are chosen there.
+"""How often lists were used of late, counted on a GPU: the words of `uses.py` lie there, and candidates are chosen
+there.
 
-Levels are counted, added up by the card's prefix sum, and searched by kernels, without the host. It gets what it needs to hand out places:
-a bit for every list, whether it is wanted, or cold; and two bytes for every list that is to come, as the hottest get places first. It
-tells the GPU which lists are held, a byte each.
+Levels are counted, added up by the card's prefix sum, and searched by kernels, without the host. It gets what it needs
+to hand out places: a bit for every list, whether it is wanted, or cold; and two bytes for every list that is to come,
+as the hottest get places first. It tells the GPU which lists are held, a byte each.
 """
 
 from __future__ import annotations
@@ -43,7 +44,12 @@ class CudaUses(Uses):
             self._begin(rows, lists)
 
     def _begin(self, rows: RowSpace, lists: Callable[[Lists], tuple[Array, Array]]) -> None:
-        self._rows, self._space, self._lists, self._kernels = rows, rows.space, lists, kernels.build(rows.space.card.gpu)
+        self._rows, self._space, self._lists, self._kernels = (
+            rows,
+            rows.space,
+            lists,
+            kernels.build(rows.space.card.gpu),
+        )
         if not self._begun and self.words.size:
             self._fill(self.words)
             self._begun = True
@@ -66,7 +72,9 @@ class CudaUses(Uses):
         if frontier.list is not None:
             self.use(frontier.list, offset)
             return
-        self._run.launch(self._kernels.use_marked, frontier.vertices, frontier.marks, frontier.all_active, offset, self.words)
+        self._run.launch(
+            self._kernels.use_marked, frontier.vertices, frontier.marks, frontier.all_active, offset, self.words
+        )
         self._run.finish()
 
     def end_period(self) -> None:
@@ -75,7 +83,9 @@ class CudaUses(Uses):
 
     # Choosing
 
-    def choose(self, lists: Sequence[Lists], lengths: Array, held: Array, longest: int, capacity: int, wanted: Array) -> None:
+    def choose(
+        self, lists: Sequence[Lists], lengths: Array, held: Array, longest: int, capacity: int, wanted: Array
+    ) -> None:
         wanted[:] = 0
         if not capacity:
             return
@@ -117,7 +127,11 @@ class CudaUses(Uses):
             return keys.astype(np.int64)
         with CardSpace(self._space.card) as there:
             given = (there.upload(keys), there.upload(sizes[keys]), self.words)
-            entries, chosen, cold = there.near(LEVELS, np.int64), there.near(2, np.int64), there.near(keys.size, np.uint8)
+            entries, chosen, cold = (
+                there.near(LEVELS, np.int64),
+                there.near(2, np.int64),
+                there.near(keys.size, np.uint8),
+            )
             there.launch(self._rows.kernels.fill, entries, 0)
             there.launch(run.count_held, *given, entries)
             there.scan(entries)
@@ -167,7 +181,9 @@ class CudaUses(Uses):
 
 
 def temporary_bytes(keys: int) -> int:
-    """Near memory that choosing among so many lists takes for a while: at most 4 bytes for a key and for a size, a mark, and its bit."""
+    """Near memory that choosing among so many lists takes for a while: at most 4 bytes for a key and for a size, a
+    mark, and its bit.
+    """
     return 9 * keys + -(-keys // 8) + 8 * (min(AT_ONCE, keys) + LEVELS + 3)
 
 

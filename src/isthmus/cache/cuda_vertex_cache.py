@@ -1,11 +1,13 @@
-"""The vertex cache in the memory of a GPU: the same lists as `vertex_cache.py` holds, chosen, kept and moved by kernels.
+"""The vertex cache in the memory of a GPU: the same lists as `vertex_cache.py` holds, chosen, kept and moved by
+kernels.
 
-Only which lists are there is known to the host as well (`filled`, in managed memory), because the host looks up the rows of misses.
-Uses are counted from the frontier's marks on the device. The levels of the counting sort come to the host, 128 KB, which finds the one that
-no longer fits; which of its vertices do is a prefix sum on the device. So both caches choose the same vertices.
+Only which lists are there is known to the host as well (`filled`, in managed memory), because the host looks up the
+rows of misses. Uses are counted from the frontier's marks on the device. The levels of the counting sort come to the
+host, 128 KB, which finds the one that no longer fits; which of its vertices do is a prefix sum on the device. So both
+caches choose the same vertices.
 
-Places differ from those on the host in nothing that is counted. A delivery from here has no places: `Delivery.places` has those
-of all vertices, and the rows are made on the device.
+Places differ from those on the host in nothing that is counted. A delivery from here has no places: `Delivery.places`
+has those of all vertices, and the rows are made on the device.
 """
 
 from __future__ import annotations
@@ -29,7 +31,8 @@ from isthmus.link.link import Array
 from isthmus.link.list_mover import ListMover
 
 AT_ONCE = 1 << 19  # vertices, or lists, whose places are computed at once: 23 MB
-OF_A_RUN = ("_mover", "_lists", "_ones", "_sizes", "_starts", "_froms", "_tos", "_some", "_levels", "_sums", "_none")  # set by `board`
+# Set by `board`.
+OF_A_RUN = ("_mover", "_lists", "_ones", "_sizes", "_starts", "_froms", "_tos", "_some", "_levels", "_sums", "_none")
 
 
 class CudaVertexCache(Cache):
@@ -67,7 +70,9 @@ class CudaVertexCache(Cache):
         space.share(self._filled)
         self._lists = lists(self._side.lists)
         at_once = min(AT_ONCE, self._vertices)
-        self._ones, self._sizes, self._starts, self._froms, self._tos = (space.near(at_once, np.int64) for _ in range(5))
+        self._ones, self._sizes, self._starts, self._froms, self._tos = (
+            space.near(at_once, np.int64) for _ in range(5)
+        )
         self._some = space.near(at_once, np.uint32)
         self._levels, self._sums = space.near(LEVELS, np.int64), space.near(2, np.int64)
         self._none = space.near(1, np.int32)  # weights, where there are none
@@ -153,7 +158,9 @@ class CudaVertexCache(Cache):
         return int(found[0]), int(found[1])
 
     def _lay_out(self) -> None:
-        """Move the lists that stay together, drop the others, and reserve space for wanted lists that are still to come."""
+        """Move the lists that stay together, drop the others, and reserve space for wanted lists that are still to
+        come.
+        """
         kept, entries = self._keep_staying()
         space, run = self._mover.space, self._kernels
         for first in range(0, self._vertices, AT_ONCE):
@@ -162,7 +169,9 @@ class CudaVertexCache(Cache):
             space.launch(run.find_coming, first, last, self._wanted, self._filled.host, *self._lists, ones, sums)
             space.scan(ones)
             space.scan(sums)
-            space.launch(run.place_coming, first, last, ones, sums, *self._lists, kept, entries, self._places, self._order)
+            space.launch(
+                run.place_coming, first, last, ones, sums, *self._lists, kept, entries, self._places, self._order
+            )
             kept += space.number(ones, last - first - 1)
             entries += space.number(sums, last - first - 1)
         self._count = kept
@@ -175,12 +184,24 @@ class CudaVertexCache(Cache):
         for first in range(0, self._count, AT_ONCE):
             last = min(first + AT_ONCE, self._count)
             some, ones, sums = (each[: last - first] for each in (self._some, self._ones, self._sizes))
-            space.launch(run.find_staying, first, last, self._order, self._wanted, self._here, *self._lists, some, ones, sums)
+            space.launch(
+                run.find_staying, first, last, self._order, self._wanted, self._here, *self._lists, some, ones, sums
+            )
             space.scan(ones)
             space.scan(sums)
             starts, froms, tos = columns = self._starts, self._froms, self._tos
             space.launch(
-                run.place_staying, last - first, some, ones, sums, *self._lists, kept, entries, self._places, self._order, *columns
+                run.place_staying,
+                last - first,
+                some,
+                ones,
+                sums,
+                *self._lists,
+                kept,
+                entries,
+                self._places,
+                self._order,
+                *columns,
             )
             count, size = space.number(ones, last - first - 1), space.number(sums, last - first - 1)
             if count and kept + count < last:  # else all lists so far stay where they are
@@ -215,7 +236,9 @@ class CudaVertexCache(Cache):
         weighted = self._weights is not None and delivery.weights is not None
         weights = (delivery.weights, True) if weighted else (self._none, False)
         kept = self._weights if weighted else self._none
-        self._mover.rows.each_kind(self._list_kernels.keep, self._places, delivery.targets, *weights, self._targets, kept)
+        self._mover.rows.each_kind(
+            self._list_kernels.keep, self._places, delivery.targets, *weights, self._targets, kept
+        )
 
     def forget(self) -> None:
         if self.capacity:

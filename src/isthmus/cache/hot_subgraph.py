@@ -1,24 +1,27 @@
 """The hot subgraph: lists of the vertices used most often of late, in chunks (Grapin, section 5).
 
-A use is one read of a vertex's list. Each list has four bytes that count its uses: in the current period, and in the last three; a
-byte that reaches 255 stays there. Its hotness is their sum. When a period ends, the hottest lists whose entries fit are the
-candidates (`uses.py`). `chunks.py` then goes over to them.
+A use is one read of a vertex's list. Each list has four bytes that count its uses: in the current period, and in the
+last three; a byte that reaches 255 stays there. Its hotness is their sum. When a period ends, the hottest lists whose
+entries fit are the candidates (`uses.py`). `chunks.py` then goes over to them.
 
-A period is a batch where the graph changes: the stream ends it (`end_period`), and says which lists have changed. In a run on one
-snapshot a period ends with the iteration in which a tenth of the vertices were processed since the last.
+A period is a batch where the graph changes: the stream ends it (`end_period`), and says which lists have changed. In a
+run on one snapshot a period ends with the iteration in which a tenth of the vertices were processed since the last.
 
 Where the paper leaves a choice:
 - Only lists that were used at all are candidates.
-- Among equally hot lists those that are held come first, so that nothing moves without need, then shorter ones: a short list takes a
-  whole request, so a byte of near memory saves more. Lists that are held and not hot any more stay while there is room.
-- A list that is longer than a chunk is left out. Chunks are a 128th of the memory, as in the paper, but larger if the longest list
-  needs it, up to an eighth.
-- In a run on one snapshot new lists are copied when they next cross the link for the work itself, as the vertex cache does. A stream
-  loads them when its snapshot advances, as published, or keeps them when they are read (`on_read`). Then a list that is read several
-  times in one batch crosses once, and a period's end only makes room. Lists that have changed are patched: the changed arcs cross in any
-  case. Those that outgrow their places move to larger ones with what they hold. Before anything is hot, the shortest lists are kept.
+- Among equally hot lists those that are held come first, so that nothing moves without need, then shorter ones: a short
+  list takes a whole request, so a byte of near memory saves more. Lists that are held and not hot any more stay while
+  there is room.
+- A list that is longer than a chunk is left out. Chunks are a 128th of the memory, as in the paper, but larger if the
+  longest list needs it, up to an eighth.
+- In a run on one snapshot new lists are copied when they next cross the link for the work itself, as the vertex cache
+  does. A stream loads them when its snapshot advances, as published, or keeps them when they are read (`on_read`). Then
+  a list that is read several times in one batch crosses once, and a period's end only makes room. Lists that have
+  changed are patched: the changed arcs cross in any case. Those that outgrow their places move to larger ones with what
+  they hold. Before anything is hot, the shortest lists are kept.
 
-Lists of both sides may share one cache: the key of vertex v's list is v plus a multiple of the number of vertices that there is room for.
+Lists of both sides may share one cache: the key of vertex v's list is v plus a multiple of the number of vertices that
+there is room for.
 """
 
 from __future__ import annotations
@@ -43,22 +46,35 @@ from isthmus.link.list_mover import ListMover
 
 LEAST_SPARE, MOST_SPARE = 32, 2  # parts of the memory that are free for lists that the next period reads
 AT_ONCE = 4  # periods that room is made for at once, as it takes a pass over all lists
-SLACK, SHORT = 8, 3  # the place of a list that is kept on reading is larger by this part and an entry, from so many entries on
+# The place of a list that is kept on reading is larger by this part and an entry, from so many entries on.
+SLACK, SHORT = 8, 3
 MEMBER_BYTES = 4 + 4 + 4  # of a list that is held, to rank it: key, hotness and length
-VERTEX_BYTES = 23  # hotness, place (up to 8 bytes), length, place among its chunk's members; held, wanted and missed: a byte each
+# Hotness, place (up to 8 bytes), length, place among its chunk's members; held, wanted and missed: a byte each.
+VERTEX_BYTES = 23
 
 
 class HotSubgraph(Cache):
-    """Lists of some sides. `interval`: periods end by themselves, after so many vertices, as a share of all; None: by `end_period`.
+    """Lists of some sides. `interval`: periods end by themselves, after so many vertices, as a share of all; None: by
+    `end_period`.
 
     `on_read`: lists are kept when they are read, as long as there is room; a period's end only makes room.
     """
 
     def __init__(
-        self, names: Sequence[str], lists: Sequence[Lists], memory: Array, dtypes: tuple[Any, Any], team: Any,
-        interval: float | None = INTERVAL, on_read: bool = False, chunked: type[ChunkedLists] = ChunkedLists, uses: type[Uses] = Uses,
-    ) -> None:  # fmt: skip
-        """`memory` has the lists and, by VERTEX_BYTES a key, the index. `dtypes`: of targets and of weights, or None."""
+        self,
+        names: Sequence[str],
+        lists: Sequence[Lists],
+        memory: Array,
+        dtypes: tuple[Any, Any],
+        team: Any,
+        interval: float | None = INTERVAL,
+        on_read: bool = False,
+        chunked: type[ChunkedLists] = ChunkedLists,
+        uses: type[Uses] = Uses,
+    ) -> None:
+        """`memory` has the lists and, by VERTEX_BYTES a key, the index. `dtypes`: of targets and of weights, or
+        None.
+        """
         self.names, self._team, self._interval, self.on_read = list(names), team, interval, on_read
         self.room = len(lists[0])  # keys a side
         keys = len(self.names) * self.room
@@ -158,7 +174,8 @@ class HotSubgraph(Cache):
     def replace(self, lists: Sequence[Lists], changed: Sequence[Array] = ()) -> Array:
         """Go over to the hottest lists; returns the keys of those that have yet to be filled.
 
-        `lists` of each side as they are now; `changed`: vertices of each side whose lists have changed since they were filled.
+        `lists` of each side as they are now; `changed`: vertices of each side whose lists have changed since they were
+        filled.
         """
         gone = [vertices.astype(np.int64) + k * self.room for k, vertices in enumerate(changed)]
         keys = np.concatenate(gone) if gone else np.empty(0, np.int64)
@@ -170,7 +187,9 @@ class HotSubgraph(Cache):
         return chunks.replace(lengths, self.uses.heat, keys)
 
     def _make_room(self, changed: Array, lists: Sequence[Lists]) -> Array:
-        """Drop the coldest lists, so many that what some periods read finds room; changed ones that outgrow their places get others."""
+        """Drop the coldest lists, so many that what some periods read finds room; changed ones that outgrow their
+        places get others.
+        """
         chunks, spare = self.chunks, min(self.capacity // MOST_SPARE, max(self.capacity // LEAST_SPARE, self._read))
         self._longest, self._read = chunks.chunk, 0
         full = int((chunks.used - chunks.lost).sum()) > self.capacity - spare
@@ -193,7 +212,9 @@ class HotSubgraph(Cache):
         return np.concatenate([changed[fits], chunks.move(changed[outgrew], self._with_slack(lengths[outgrew]))])
 
     def fill(self, lists: Sequence[Lists]) -> Array:
-        """Give the shortest lists that are not held places, as far as there is room besides what some periods read; returns their keys."""
+        """Give the shortest lists that are not held places, as far as there is room besides what some periods read;
+        returns their keys.
+        """
         lengths, chunks = self._lengths(lists).astype(np.int64), self.chunks
         keys = np.flatnonzero((chunks.begins < 0) & (lengths > 0) & (lengths <= chunks.chunk))
         keys = keys[np.argsort(lengths[keys], kind="stable")]
@@ -208,7 +229,9 @@ class HotSubgraph(Cache):
     def _lengths(self, lists: Sequence[Lists]) -> Array:
         lengths = np.zeros(self._keys, np.uint32)
         for k, each in enumerate(lists):
-            np.subtract(each.ends, each.begins, out=lengths[k * self.room : k * self.room + len(each)], casting="unsafe")
+            np.subtract(
+                each.ends, each.begins, out=lengths[k * self.room : k * self.room + len(each)], casting="unsafe"
+            )
         return lengths
 
     # Filling
@@ -228,7 +251,9 @@ class HotSubgraph(Cache):
             self.chunks.keep(rows, self.offset(side.name), side.lists.arrays, delivery.targets, delivery.weights)
 
     def admit(self, name: str, rows: Array, lengths: Array) -> Array:
-        """Give the lists of these vertices, which are read whole, places if there is room; returns the keys that have got one."""
+        """Give the lists of these vertices, which are read whole, places if there is room; returns the keys that have
+        got one.
+        """
         keys = rows.astype(np.int64) + self.offset(name)
         with self._lock:
             chosen = (self.chunks.begins[keys] < 0) & (lengths > 0) & (lengths <= self._longest)
@@ -241,7 +266,9 @@ class HotSubgraph(Cache):
         self.chunks.forget()
 
     def grow(self, vertices: int, entry_bytes: int | None = None) -> None:
-        """Make room for so many vertices. Lists may take `entry_bytes` from now on, if that is less than before; None: as before."""
+        """Make room for so many vertices. Lists may take `entry_bytes` from now on, if that is less than before; None:
+        as before.
+        """
         old, count = self.room, len(self.names)
         if entry_bytes is not None:
             self.chunks.limit(entry_bytes)
@@ -252,7 +279,9 @@ class HotSubgraph(Cache):
         self.bytes = VERTEX_BYTES * self._keys + self.capacity * self.chunks.entry
 
     def renumber(self, movers: Array, holes: Array, vertices: int) -> None:
-        """Vertex movers[i] has the number holes[i] now, and so many vertices are left. All lists must have been forgotten."""
+        """Vertex movers[i] has the number holes[i] now, and so many vertices are left. All lists must have been
+        forgotten.
+        """
         for k in range(len(self.names)):
             self.uses.renumber(k * self.room, self.room, movers, holes, vertices)
 

@@ -1,8 +1,8 @@
 """Which vertices' edges to cache: those used most often since the last check. Checks are rare.
 
 HyTGraph, journal version, section VII and Algorithm 2. A byte per vertex counts how often its edges were used. After
-more than `interval` x |V| vertices were processed, the hottest vertices whose edges fit the cache are the candidates. If
-more than 30 % of their edges are not in the cache, it is refreshed: other lists are dropped, the lists that stay are
+more than `interval` x |V| vertices were processed, the hottest vertices whose edges fit the cache are the candidates.
+If more than 30 % of their edges are not in the cache, it is refreshed: other lists are dropped, the lists that stay are
 moved together, and space after them is reserved for new lists, which are copied when they next cross the link for the
 work itself. Counting then restarts.
 
@@ -18,14 +18,14 @@ Algorithm 2, corrected:
 Beyond the paper (docs/decisions.md has the gains):
 - The vertices of an iteration are counted before the check, after the cache has served its hits. So candidates that are
   active now are cached in this iteration, not when they are next active, which in a search is often never.
-- Among equally hot vertices those with longer lists come first, then those with smaller numbers. In PageRank all vertices
-  are equally hot at first.
+- Among equally hot vertices those with longer lists come first, then those with smaller numbers. In PageRank all
+  vertices are equally hot at first.
 - Before anything was used, all vertices count as equally hot, so the cache starts with the longest lists.
 
 HyTGraph's released code has no cache. A count that reaches 255 stays there. Vertices are ordered by a counting sort: a
-vertex's level is its count, then the number of bits of its list's length. The prefix sum that finds how many lists fit adds
-up the edges of whole levels. Lists larger than the cache are left out: one of them at the top would leave it empty. All sums
-have 64 bits. The cache is of no use where every vertex is active once (BFS).
+vertex's level is its count, then the number of bits of its list's length. The prefix sum that finds how many lists fit
+adds up the edges of whole levels. Lists larger than the cache are left out: one of them at the top would leave it
+empty. All sums have 64 bits. The cache is of no use where every vertex is active once (BFS).
 """
 
 from __future__ import annotations
@@ -52,7 +52,9 @@ def heat(hotness: Array, frontier: Frontier, team: Any) -> None:
 
 
 def candidates(hotness: Array, lists: Lists, capacity: int, team: Any) -> Array:
-    """Marks of the hottest vertices whose lists together hold at most `capacity` edges; unused vertices are left out."""
+    """Marks of the hottest vertices whose lists together hold at most `capacity` edges; unused vertices are left
+    out.
+    """
     marks = np.zeros(hotness.size, np.uint8)
     parts = team.split(lambda a, b: (a, kernels.edges_by_level(a, b, hotness, *lists.arrays, capacity)), hotness.size)
     if not parts:
@@ -61,12 +63,16 @@ def candidates(hotness: Array, lists: Lists, capacity: int, team: Any) -> Array:
     level, left = last_level(edges.sum(axis=0), capacity)
     room = left - np.cumsum(edges[:, level]) + edges[:, level]
     rooms = {first: int(left) for (first, _), left in zip(parts, room, strict=True)}
-    team.split(lambda a, b: kernels.mark_hot(a, b, hotness, *lists.arrays, capacity, level, rooms[a], marks), hotness.size)
+    team.split(
+        lambda a, b: kernels.mark_hot(a, b, hotness, *lists.arrays, capacity, level, rooms[a], marks), hotness.size
+    )
     return marks
 
 
 def last_level(edges: Array, capacity: int) -> tuple[int, int]:
-    """The level that no longer fits as a whole, given the edges at each level, and the room that those above it leave."""
+    """The level that no longer fits as a whole, given the edges at each level, and the room that those above it
+    leave.
+    """
     down_to = np.append(np.cumsum(edges[::-1])[::-1], 0)  # edges at this level and above
     level = int(np.argmax(down_to[1:] <= capacity))  # all above it fit
     return level, int(capacity - down_to[level + 1])
@@ -89,7 +95,9 @@ def hubs(lists: Lists, capacity: int) -> Array:
 
 @dataclass(frozen=True)
 class Checked:
-    """The result of a check of the candidates. If the check was due, the caller sets counts and `processed` back to 0."""
+    """The result of a check of the candidates. If the check was due, the caller sets counts and `processed` back to
+    0.
+    """
 
     wanted: Array  # marks of the vertices whose edges the cache holds, or will hold once they have crossed the link
     due: bool  # enough vertices were processed since the last check
@@ -97,9 +105,15 @@ class Checked:
 
 
 def check(
-    hotness: Array, wanted: Array, processed: int, lists: Lists, capacity: int, team: Any,
-    interval: float = INTERVAL, changed: float = CHANGED,
-) -> Checked:  # fmt: skip
+    hotness: Array,
+    wanted: Array,
+    processed: int,
+    lists: Lists,
+    capacity: int,
+    team: Any,
+    interval: float = INTERVAL,
+    changed: float = CHANGED,
+) -> Checked:
     """Algorithm 2, lines 5-14. `processed`: vertices since the last check that was due, those active now included."""
     if processed <= interval * hotness.size:
         return Checked(wanted, False, False)

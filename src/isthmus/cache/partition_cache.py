@@ -99,7 +99,9 @@ class PartitionCache(Cache):
         near[to : to + size] = source[at : at + size]
 
     def _place_for(self, side: int, p: int) -> int:
-        """The place to keep a partition in, or NONE; a place that changes its partition serves no hits until it is filled."""
+        """The place to keep a partition in, or NONE; a place that changes its partition serves no hits until it is
+        filled.
+        """
         with self._lock:
             uses = self._uses[side]
             uses[p] += 1

@@ -46,7 +46,8 @@ class KeptPartitions:
         return iter(self._slots)
 
     def reserve(self, partition: int, held: set[int], wanted: Array) -> bool:
-        """Find a place for a partition, if need be by evicting the least recently used one that is not held; False: all are held.
+        """Find a place for a partition, if need be by evicting the least recently used one that is not held; False: all
+        are held.
 
         Partitions not `wanted` are evicted first. The caller must read the partition before it is used.
         """

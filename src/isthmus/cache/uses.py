@@ -1,7 +1,8 @@
-"""How often lists were used of late, by key: four bytes each, uses in the current period and in the last three (Grapin, section 5).
+"""How often lists were used of late, by key: four bytes each, uses in the current period and in the last three (Grapin,
+section 5).
 
-The hot subgraph asks here which lists to hold: candidates are ordered by a counting sort, the entries of all levels above are added up
-with 64 bits, and a binary search finds the level that no longer fits as a whole.
+The hot subgraph asks here which lists to hold: candidates are ordered by a counting sort, the entries of all levels
+above are added up with 64 bits, and a binary search finds the level that no longer fits as a whole.
 """
 
 from __future__ import annotations
@@ -46,8 +47,11 @@ class Uses:
     def end_period(self) -> None:
         self._team.split(lambda a, b: hot.end_period(a, b, self.words), self.words.size)
 
-    def choose(self, lists: Sequence[Lists], lengths: Array, held: Array, longest: int, capacity: int, wanted: Array) -> None:
-        """Mark the hottest lists that have at most `capacity` entries together; those longer than `longest` are left out.
+    def choose(
+        self, lists: Sequence[Lists], lengths: Array, held: Array, longest: int, capacity: int, wanted: Array
+    ) -> None:
+        """Mark the hottest lists that have at most `capacity` entries together; those longer than `longest` are left
+        out.
 
         `lists` of the sides, and `lengths` of all lists, by key.
         """
@@ -83,7 +87,8 @@ class Uses:
         level, room = hot.LEVELS - 1 - fits, capacity - (int(upwards[fits - 1]) if fits else 0)
         found = []
         for keys, levels, _ in parts:
-            cold, some = levels < level, np.flatnonzero(levels == level)  # of that level, lists in the first chunks stay
+            # of that level, lists in the first chunks stay.
+            cold, some = levels < level, np.flatnonzero(levels == level)
             ends = np.cumsum(sizes[keys[some]], dtype=np.int64)
             cold[some] = ends > room
             room -= int(ends[-1]) if some.size else 0
@@ -95,11 +100,15 @@ class Uses:
         return np.asarray(self.words[keys].view(np.uint8).reshape(-1, 4).sum(axis=1, dtype=np.uint16))
 
     def grow(self, sides: int, old: int, new: int, spare: Array) -> None:
-        """Make room for `new` keys a side instead of `old`. `spare`: near memory for the index, with that where it lies now."""
+        """Make room for `new` keys a side instead of `old`. `spare`: near memory for the index, with that where it lies
+        now.
+        """
         self.words = grown(self.words, sides, old, new)
 
     def renumber(self, offset: int, room: int, movers: Array, holes: Array, vertices: int) -> None:
-        """Of the side whose keys begin at `offset`: movers[i] has the number holes[i] now, and so many vertices of `room` are left."""
+        """Of the side whose keys begin at `offset`: movers[i] has the number holes[i] now, and so many vertices of
+        `room` are left.
+        """
         own = self.words[offset : offset + room]
         own[holes] = own[movers]
         own[vertices:] = 0

@@ -20,23 +20,32 @@ from isthmus.frontier import Frontier
 from isthmus.kernels import keep
 from isthmus.link.link import Array
 
-VERTEX_BYTES = 12  # hotness, wanted, filled, marks of misses: a byte each; where its list begins; a place in their order
-AT_ONCE = 1 << 16  # vertices of a range that are looked up at once; a range of vertices without edges can be as long as the graph
+# Hotness, wanted, filled, marks of misses: a byte each; where its list begins; a place in their order.
+VERTEX_BYTES = 12
+# Vertices of a range that are looked up at once; a range of vertices without edges can be as long as the graph.
+AT_ONCE = 1 << 16
 
 
 class VertexCache(Cache):
     """Lists of one side. `by_degree`: hold the longest lists, however often they are used."""
 
-    def __init__(self, side: Side, memory: Array, team: Any, by_degree: bool = False, interval: float = hotness.INTERVAL) -> None:
+    def __init__(
+        self, side: Side, memory: Array, team: Any, by_degree: bool = False, interval: float = hotness.INTERVAL
+    ) -> None:
         self._side, self._team, self._by_degree, self._interval = side, team, by_degree, interval
         n = len(side.lists)
-        self.capacity = max(0, (memory.size - VERTEX_BYTES * n) // side.entry_bytes // 8 * 8)  # so that weights are aligned
+        # so that weights are aligned.
+        self.capacity = max(0, (memory.size - VERTEX_BYTES * n) // side.entry_bytes // 8 * 8)
         self._targets = memory[: self.capacity * side.width].view(side.target_dtype)
         weights = memory[self.capacity * side.width :][: self.capacity * side.weight_width]
         self._weights = weights.view(side.weight_dtype) if side.weight_width else None
         self._hotness, self._filled = np.zeros(n, np.uint8), np.zeros(n, np.uint8)
         self._misses = np.zeros(-(-n // 8) * 8, np.uint8)  # whole words, as marks are
-        self._wanted = hotness.hubs(side.lists, self.capacity) if by_degree else hotness.initial_candidates(side.lists, self.capacity, team)
+        self._wanted = (
+            hotness.hubs(side.lists, self.capacity)
+            if by_degree
+            else hotness.initial_candidates(side.lists, self.capacity, team)
+        )
         self._begins = np.zeros(n, np.uint32 if self.capacity < 1 << 32 else np.int64)  # of each list that has space
         self._lists = np.empty(min(n, self.capacity), np.uint32)  # vertices, in the order of their lists in memory
         self._count = 0
@@ -66,7 +75,9 @@ class VertexCache(Cache):
             return
         hotness.heat(self._hotness, frontier, self._team)
         self._processed += frontier.count
-        seen = hotness.check(self._hotness, self._wanted, self._processed, self._side.lists, self.capacity, self._team, self._interval)
+        seen = hotness.check(
+            self._hotness, self._wanted, self._processed, self._side.lists, self.capacity, self._team, self._interval
+        )
         if seen.due:
             self._processed = 0
             self._hotness[:] = 0
@@ -79,12 +90,21 @@ class VertexCache(Cache):
         self._filled[:] = 0
 
     def _lay_out(self) -> None:
-        """Move the lists that stay together, drop the others, and reserve space for wanted lists that are still to come."""
+        """Move the lists that stay together, drop the others, and reserve space for wanted lists that are still to
+        come.
+        """
         weights = self._targets[:0] if self._weights is None else self._weights
         self._count = keep.lay_out(
-            self._lists, self._count, self._wanted, self._filled, *self._side.lists.arrays, self._begins, self._targets, weights,
+            self._lists,
+            self._count,
+            self._wanted,
+            self._filled,
+            *self._side.lists.arrays,
+            self._begins,
+            self._targets,
+            weights,
             self._weights is not None,
-        )  # fmt: skip
+        )
 
     def keep(self, delivery: Delivery) -> None:
         side = delivery.task.side
@@ -94,10 +114,20 @@ class VertexCache(Cache):
         none = self._targets[:0]
         for vertices, begins, weight_begins, lengths in pieces(delivery):
             keep.keep_rows(
-                vertices, begins, weight_begins, lengths, *side.lists.arrays, delivery.targets, none if weights is None else weights,
-                self._wanted, self._filled, self._begins, self._targets, none if weights is None else self._weights,
+                vertices,
+                begins,
+                weight_begins,
+                lengths,
+                *side.lists.arrays,
+                delivery.targets,
+                none if weights is None else weights,
+                self._wanted,
+                self._filled,
+                self._begins,
+                self._targets,
+                none if weights is None else self._weights,
                 weights is not None,
-            )  # fmt: skip
+            )
 
     def facts(self) -> dict[str, Any]:
         return {"refreshes": self.refreshes}
@@ -133,5 +163,8 @@ def pieces(delivery: Delivery) -> Iterator[tuple[Array, Array, Array, Array]]:
     for k in range(ranges.first.size):
         for first in range(int(ranges.first[k]), int(ranges.last[k]), AT_ONCE):
             last = min(first + AT_ONCE, int(ranges.last[k]))
-            low, high = np.maximum(lists.begins[first:last], ranges.begin[k]), np.minimum(lists.ends[first:last], ranges.end[k])
+            low, high = (
+                np.maximum(lists.begins[first:last], ranges.begin[k]),
+                np.minimum(lists.ends[first:last], ranges.end[k]),
+            )
             yield np.arange(first, last), low - ranges.base[k], low - ranges.weight_base[k], high - low

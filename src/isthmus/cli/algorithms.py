@@ -1,7 +1,7 @@
 """Algorithms as commands: every group of commands (`run`, `compare`, `plan`) has one for each.
 
-A command's own options come from the algorithm's declaration (`programs/algorithm.py`), the others from its group. Lists and
-help texts are read from declarations; an algorithm is imported when its command is called.
+A command's own options come from the algorithm's declaration (`programs/algorithm.py`), the others from its group.
+Lists and help texts are read from declarations; an algorithm is imported when its command is called.
 """
 
 from __future__ import annotations
@@ -80,7 +80,9 @@ def command(algorithm: Algorithm, shared: Callable[..., None], act: Act) -> Any:
     own.__name__, own.__doc__ = algorithm.name, inspect.getdoc(algorithm.function)
     own.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
     app = typer.Typer()
-    app.command(algorithm.name, cls=listing.Command)(compose(own, shared, lambda name, given, **rest: act(algorithm, given, **rest)))
+    app.command(algorithm.name, cls=listing.Command)(
+        compose(own, shared, lambda name, given, **rest: act(algorithm, given, **rest))
+    )
     return typer.main.get_command(app)
 
 
@@ -99,8 +101,11 @@ def option_of(parameter: Parameter) -> inspect.Parameter:
         hint = Path if parameter.required else Path | None
     elif kind is Kind.SIZES:
         hint = str if parameter.required else str | None
-    flags = [] if default is True else [flag]  # unnamed, typer adds a --no- form, which an option that is on by default needs
-    shown = typer.Option(*flags, help=option.help, min=option.least, metavar=metavar, show_default=not parameter.required)
+    # Unnamed, typer adds a --no- form, which an option that is on by default needs.
+    flags = [] if default is True else [flag]
+    shown = typer.Option(
+        *flags, help=option.help, min=option.least, metavar=metavar, show_default=not parameter.required
+    )
     keyword = inspect.Parameter.KEYWORD_ONLY
     return inspect.Parameter(parameter.name, keyword, default=default, annotation=Annotated[hint, shown])
 
@@ -114,7 +119,9 @@ def read(algorithm: Algorithm, given: Given, graph: Any) -> Given:
     names = [parameter.name for parameter in algorithm.parameters]
     for parameter in algorithm.parameters:
         if parameter.option.kind is Kind.ARRAYS and given[parameter.name] is not None:
-            found |= read_arrays(given[parameter.name], parameter.name, *(name for name in names if name != parameter.name))
+            found |= read_arrays(
+                given[parameter.name], parameter.name, *(name for name in names if name != parameter.name)
+            )
     for parameter in algorithm.parameters:
         name, kind, value = parameter.name, parameter.option.kind, given[parameter.name]
         if kind is Kind.VERTEX:

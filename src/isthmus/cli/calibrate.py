@@ -1,4 +1,5 @@
-"""`isthmus calibrate [PATH]`: measure rates, show them, and remember them for later runs: a disk's (`calibrate_disk.py`) or a GPU's.
+"""`isthmus calibrate [PATH]`: measure rates, show them, and remember them for later runs: a disk's
+(`calibrate_disk.py`) or a GPU's.
 
 What is measured is a `Subject`; all that a person or a script sees of it is here.
 """
@@ -18,7 +19,9 @@ from isthmus.cli.options import Json
 
 PathArgument = Annotated[
     Path | None,
-    typer.Argument(metavar="PATH", help="A store to read, or a folder for a test file of up to 1 GB. Default: the current folder."),
+    typer.Argument(
+        metavar="PATH", help="A store to read, or a folder for a test file of up to 1 GB. Default: the current folder."
+    ),
 ]
 DeviceOption = Annotated[str | None, typer.Option(metavar="cuda:NUMBER", help="Measure this GPU instead of a disk.")]
 ShowOption = Annotated[bool, typer.Option("--show", help="Show the remembered rates and their age; measure nothing.")]
@@ -61,7 +64,11 @@ def register(app: typer.Typer) -> None:
 
 
 def calibrate(
-    path: PathArgument = None, device: DeviceOption = None, show: ShowOption = False, forget: ForgetOption = False, json: Json = False
+    path: PathArgument = None,
+    device: DeviceOption = None,
+    show: ShowOption = False,
+    forget: ForgetOption = False,
+    json: Json = False,
 ) -> None:
     """Measure the disk of a folder or store, or a GPU, in a few seconds, and remember its rates for later runs."""
     from isthmus.errors import OptionError
@@ -162,7 +169,10 @@ def described(subject: Subject) -> dict[str, Any] | None:
     before = subject.before
     if before is None:
         return None
-    return {**subject.as_json(before), "age_seconds": None if before.when is None else max(0.0, time.time() - before.when)}
+    return {
+        **subject.as_json(before),
+        "age_seconds": None if before.when is None else max(0.0, time.time() - before.when),
+    }
 
 
 def age(when: float | None) -> str:

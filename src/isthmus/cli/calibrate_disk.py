@@ -44,7 +44,9 @@ class Disk:
     def rows(self, known: disks.Memory) -> list[Row]:
         """Profiles remembered by the first version have fewer."""
         profile = known.profile
-        rows = kinds(profile.bandwidth, dict(profile.rates) or {profile.depth: profile.request_rate}, profile.compaction)
+        rows = kinds(
+            profile.bandwidth, dict(profile.rates) or {profile.depth: profile.request_rate}, profile.compaction
+        )
         return rows if profile.rates else rows[:-1]
 
     def facts(self) -> list[tuple[str, str]]:
@@ -60,7 +62,13 @@ class Disk:
         if known is not None:
             return figures
         samples = self.samples
-        return {**figures, "source": samples.source, "bytes": samples.bytes, "rounds": len(samples.bulk), "steady": samples.steady}
+        return {
+            **figures,
+            "source": samples.source,
+            "bytes": samples.bytes,
+            "rounds": len(samples.bulk),
+            "steady": samples.steady,
+        }
 
 
 def kinds(bulk: Any, singles: dict[int, Any], packed: Any) -> list[Row]:

@@ -55,7 +55,13 @@ class Gpu:
 
     def facts(self) -> list[tuple[str, str]]:
         costs = self.found
-        return [("start", f"{costs.start_seconds:.2f} s until a program's first kernel has run, {costs.kernel_seconds:.2g} s for another")]
+        return [
+            (
+                "start",
+                f"{costs.start_seconds:.2f} s until a program's first kernel has run, {costs.kernel_seconds:.2g} s "
+                f"for another",
+            )
+        ]
 
     def as_json(self, known: Remembered | None) -> dict[str, Any]:
         return asdict(self.found if known is None else known.costs)

@@ -15,23 +15,44 @@ from isthmus.cli.run import Budget, DeviceOption, VerifyOption, WithoutOption
 if TYPE_CHECKING:
     from isthmus.programs.algorithm import Algorithm
 
-PoliciesOption = Annotated[str | None, typer.Option(metavar="NAME,NAME...", help="Recipes to compare. Default: all of them.")]
+PoliciesOption = Annotated[
+    str | None, typer.Option(metavar="NAME,NAME...", help="Recipes to compare. Default: all of them.")
+]
 RoundsOption = Annotated[int, typer.Option(min=1, help="Runs of each recipe; the median is shown.")]
-ReportOption = Annotated[Path | None, typer.Option(help="Write an HTML report of the runs: NAME.html.", rich_help_panel=RUNNING)]
+ReportOption = Annotated[
+    Path | None, typer.Option(help="Write an HTML report of the runs: NAME.html.", rich_help_panel=RUNNING)
+]
 
 
 def shared(
     store: StorePath,
-    memory: Budget = None, policies: PoliciesOption = None, without: WithoutOption = None, device: DeviceOption = "auto",
-    rounds: RoundsOption = 3, threads: Threads = None, verify: VerifyOption = True, report: ReportOption = None, json: Json = False,
-) -> None:  # fmt: skip
+    memory: Budget = None,
+    policies: PoliciesOption = None,
+    without: WithoutOption = None,
+    device: DeviceOption = "auto",
+    rounds: RoundsOption = 3,
+    threads: Threads = None,
+    verify: VerifyOption = True,
+    report: ReportOption = None,
+    json: Json = False,
+) -> None:
     """The options of every comparison, as a signature."""
 
 
 def act(
-    algorithm: Algorithm, given: Given, store: Path, memory: str | None, policies: str | None, without: str | None, device: str,
-    rounds: int, threads: int | None, verify: bool, report: Path | None, json: bool,
-) -> None:  # fmt: skip
+    algorithm: Algorithm,
+    given: Given,
+    store: Path,
+    memory: str | None,
+    policies: str | None,
+    without: str | None,
+    device: str,
+    rounds: int,
+    threads: int | None,
+    verify: bool,
+    report: Path | None,
+    json: bool,
+) -> None:
     from isthmus.cli.console import Watch, fail, say, show_json, warn
     from isthmus.graph.graph import open_graph
     from isthmus.runtime.compare import compare
@@ -47,10 +68,22 @@ def act(
     chosen = None if policies is None else names(policies)
     with Watch(name) as watch, from_shell(sys.argv[1:]):
         found = compare(
-            function_of(algorithm), graph, **read(algorithm, given, graph), policies=chosen, rounds=rounds, memory=memory, device=device,
-            without=names(without), threads=threads, verify=verify, watch=watch.seen, say=watch.say,
-            begin=lambda recipe, number: watch.begin(f"{name} by {recipe}, {f'round {number} of {rounds}' if number else 'warming up'}"),
-        )  # fmt: skip
+            function_of(algorithm),
+            graph,
+            **read(algorithm, given, graph),
+            policies=chosen,
+            rounds=rounds,
+            memory=memory,
+            device=device,
+            without=names(without),
+            threads=threads,
+            verify=verify,
+            watch=watch.seen,
+            say=watch.say,
+            begin=lambda recipe, number: watch.begin(
+                f"{name} by {recipe}, {f'round {number} of {rounds}' if number else 'warming up'}"
+            ),
+        )
     if report is not None:
         found.report(report)
     summary = found.summary()
@@ -81,14 +114,31 @@ def show(summary: dict[str, Any]) -> None:
 
     table = Table(box=None, padding=(0, 1, 0, 0), header_style="cyan")
     modelled = any("modelled" in run["seconds"] for run in summary["runs"])
-    for title in ("recipe", "modelled s" if modelled else "seconds", "x edges", "requests", "iterations", "hits", "engines by bytes"):
-        table.add_column(title, justify="left" if title in ("recipe", "engines by bytes") else "right", no_wrap=title != "engines by bytes")
+    for title in (
+        "recipe",
+        "modelled s" if modelled else "seconds",
+        "x edges",
+        "requests",
+        "iterations",
+        "hits",
+        "engines by bytes",
+    ):
+        table.add_column(
+            title,
+            justify="left" if title in ("recipe", "engines by bytes") else "right",
+            no_wrap=title != "engines by bytes",
+        )
     for run in summary["runs"]:
         table.add_row(
-            run["recipe"], f"{seconds_of(run):.{6 if modelled else 3}f}", f"{run['transfer']['ratio']:.2f}",
+            run["recipe"],
+            f"{seconds_of(run):.{6 if modelled else 3}f}",
+            f"{run['transfer']['ratio']:.2f}",
             short_count(run["transfer"]["requests"]),
-            f"{run['iterations']:,}", hits(run), mix(run), style="green" if run["recipe"] == summary["fastest"] else "",
-        )  # fmt: skip
+            f"{run['iterations']:,}",
+            hits(run),
+            mix(run),
+            style="green" if run["recipe"] == summary["fastest"] else "",
+        )
     out.print(table)
 
 

@@ -24,13 +24,27 @@ class Bar:
         self._task: Any = None
         self._unit = ""
         if err.is_terminal and not verbosity.quiet:
-            from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+            from rich.progress import (
+                BarColumn,
+                Progress,
+                SpinnerColumn,
+                TextColumn,
+                TimeElapsedColumn,
+                TimeRemainingColumn,
+            )
 
             self._progress = Progress(
-                SpinnerColumn(), TextColumn("{task.description:<12}"), BarColumn(), TextColumn("{task.percentage:>3.0f}%"),
-                TextColumn("{task.fields[rate]}"), TimeElapsedColumn(), TextColumn("left"), TimeRemainingColumn(),
-                console=err, transient=True,
-            )  # fmt: skip
+                SpinnerColumn(),
+                TextColumn("{task.description:<12}"),
+                BarColumn(),
+                TextColumn("{task.percentage:>3.0f}%"),
+                TextColumn("{task.fields[rate]}"),
+                TimeElapsedColumn(),
+                TextColumn("left"),
+                TimeRemainingColumn(),
+                console=err,
+                transient=True,
+            )
 
     def __enter__(self) -> Bar:
         if self._progress is not None:
@@ -136,7 +150,9 @@ def plain(text: str) -> str:
 
 
 class Watch:
-    """A live line for a run: the share done and the time left where they are known, iteration, active vertices, edges and bytes so far."""
+    """A live line for a run: the share done and the time left where they are known, iteration, active vertices, edges
+    and bytes so far.
+    """
 
     def __init__(self, name: str) -> None:
         self._name = name
@@ -191,7 +207,10 @@ def told(iteration: Any) -> str:
     """'iteration 3, 17 active, 120 edges, 64 kB by filter in 2 requests, 0.012 s'."""
     from isthmus.memory import format_size
 
-    moved = [f"{format_size(use['bytes'])} by {name.replace('_', '-')} in {counted(use['requests'], 'request')}"
-             for name, use in iteration.engines.items() if use["bytes"]]  # fmt: skip
+    moved = [
+        f"{format_size(use['bytes'])} by {name.replace('_', '-')} in {counted(use['requests'], 'request')}"
+        for name, use in iteration.engines.items()
+        if use["bytes"]
+    ]
     counts = [f"{iteration.active_vertices:,} active", counted(iteration.active_edges, "edge")]
     return ", ".join([f"iteration {iteration.number + 1:,}", *counts, *moved, f"{iteration.seconds:.3f} s"])

@@ -12,7 +12,9 @@ import typer
 from isthmus.cli import listing
 
 ScaleOption = Annotated[int, typer.Option(min=8, max=26, help="2**scale vertices, 16 times as many edges.")]
-FolderOption = Annotated[Path | None, typer.Option(help="Folder for the graph. Default: a temporary folder in the current one.")]
+FolderOption = Annotated[
+    Path | None, typer.Option(help="Folder for the graph. Default: a temporary folder in the current one.")
+]
 SHARE = "10%"
 TOLERANCE = 1e-6
 
@@ -43,10 +45,17 @@ def play(scale: int, path: Path) -> None:
     report = made.report
     assert report is not None
     say("")
-    facts("", [
-        ("made", f"{made.edges:,} edges in {seconds:.1f} s, {report.parallel_merged:,} repeated ones merged"),
-        ("on disk", f"{format_size(made.edge_bytes)} of edges; {verdict.blocks:,} blocks, {'all sound' if verdict.ok else 'DAMAGED'}"),
-    ])  # fmt: skip
+    facts(
+        "",
+        [
+            ("made", f"{made.edges:,} edges in {seconds:.1f} s, {report.parallel_merged:,} repeated ones merged"),
+            (
+                "on disk",
+                f"{format_size(made.edge_bytes)} of edges; {verdict.blocks:,} blocks, "
+                f"{'all sound' if verdict.ok else 'DAMAGED'}",
+            ),
+        ],
+    )
     graph = open_graph(path)
     hub = max(range(min(graph.vertices, 64)), key=graph.degree)
     say("")
@@ -58,9 +67,10 @@ def play(scale: int, path: Path) -> None:
     say("")
     say(
         f"All answers agree. Edges on disk were {saved:.0f} times what was allowed in memory."
-        if agree else "Answers differ: please report this.",
+        if agree
+        else "Answers differ: please report this.",
         "bold green" if agree else "bold red",
-    )  # fmt: skip
+    )
     if not agree or not verdict.ok:
         raise typer.Exit(1)
 
@@ -72,7 +82,9 @@ def compare(graph: Any, hub: int, name: str) -> dict[str, Any]:
     import isthmus
     from isthmus.cli.console import Watch
 
-    answer: dict[str, Any] = {"source": hub} if name in ("bfs", "sssp") else {"tol": TOLERANCE} if name == "pagerank" else {}
+    answer: dict[str, Any] = (
+        {"source": hub} if name in ("bfs", "sssp") else {"tol": TOLERANCE} if name == "pagerank" else {}
+    )
     with Watch(name) as watch:
         near = getattr(isthmus, name)(graph, **answer, watch=watch.seen, say=watch.say)
         far = getattr(isthmus, name)(graph, **answer, memory=SHARE, watch=watch.seen, say=watch.say)
@@ -80,10 +92,18 @@ def compare(graph: Any, hub: int, name: str) -> dict[str, Any]:
     one, other = near.filled(), far.filled()
     agree = np.abs(one - other).sum() <= 2 * TOLERANCE if name == "pagerank" else np.array_equal(one, other)
     return {
-        "name": name, "iterations": b["iterations"], "memory": a["seconds"]["iterate"], "disk": b["seconds"]["iterate"],
-        "moved": b["transfer"]["bytes"], "ratio": b["transfer"]["ratio"], "agree": bool(agree), "engines": b["engines"],
-        "edge_bytes": b["graph"]["edge_bytes"], "near_edges": b["memory"]["split"]["edges"], "result": b["result"],
-    }  # fmt: skip
+        "name": name,
+        "iterations": b["iterations"],
+        "memory": a["seconds"]["iterate"],
+        "disk": b["seconds"]["iterate"],
+        "moved": b["transfer"]["bytes"],
+        "ratio": b["transfer"]["ratio"],
+        "agree": bool(agree),
+        "engines": b["engines"],
+        "edge_bytes": b["graph"]["edge_bytes"],
+        "near_edges": b["memory"]["split"]["edges"],
+        "result": b["result"],
+    }
 
 
 def show(rows: list[dict[str, Any]]) -> None:
@@ -99,7 +119,13 @@ def show(rows: list[dict[str, Any]]) -> None:
         name, value = next(iter(row["result"].items()))
         found = f"{value:,} {name}" if isinstance(value, int) else f"{name} {value:.4g}"
         table.add_row(
-            row["name"].replace("weakly_connected_", ""), found, str(row["iterations"]), f"{row['memory']:.2f} s", f"{row['disk']:.2f} s",
-            format_size(row["moved"]), f"{row['ratio']:.2f}", "yes" if row["agree"] else "NO",
-        )  # fmt: skip
+            row["name"].replace("weakly_connected_", ""),
+            found,
+            str(row["iterations"]),
+            f"{row['memory']:.2f} s",
+            f"{row['disk']:.2f} s",
+            format_size(row["moved"]),
+            f"{row['ratio']:.2f}",
+            "yes" if row["agree"] else "NO",
+        )
     out.print(table)

@@ -12,19 +12,34 @@ from isthmus.cli import listing
 from isthmus.cli.options import Memory, StorePath
 
 OutputOption = Annotated[
-    str, typer.Option("-o", "--output", help="The file to write; its ending gives the format. - for standard output.", show_default=False)
+    str,
+    typer.Option(
+        "-o",
+        "--output",
+        help="The file to write; its ending gives the format. - for standard output.",
+        show_default=False,
+    ),
 ]
-FormatOption = Annotated[str | None, typer.Option(help="The format, or an ending such as csv. Default: from the file name; tsv for -.")]
+FormatOption = Annotated[
+    str | None, typer.Option(help="The format, or an ending such as csv. Default: from the file name; tsv for -.")
+]
 WeightsOption = Annotated[bool, typer.Option("--weights/--no-weights", help="Write the weights of a weighted graph.")]
 HeaderOption = Annotated[
-    bool | None, typer.Option("--header/--no-header", help="Begin text with a line of names. Default: only .csv.", show_default=False)
+    bool | None,
+    typer.Option(
+        "--header/--no-header", help="Begin text with a line of names. Default: only .csv.", show_default=False
+    ),
 ]
 
 
 def export(
-    store: StorePath, output: OutputOption, format: FormatOption = None, weights: WeightsOption = True, header: HeaderOption = None,
+    store: StorePath,
+    output: OutputOption,
+    format: FormatOption = None,
+    weights: WeightsOption = True,
+    header: HeaderOption = None,
     memory: Memory = None,
-) -> None:  # fmt: skip
+) -> None:
     """Write the edges of a store to a file: text, Parquet, Arrow, Matrix Market and other formats."""
     from isthmus.cli.console import Bar, facts, warn
     from isthmus.errors import OptionError
@@ -38,7 +53,13 @@ def export(
         raise OptionError(f"{Path(output).parent}: no such folder")
     with open_graph(store) as graph, Bar() as bar:
         notes = exported(
-            graph, sys.stdout.buffer if to_stdout else output, format, weights=weights, header=header, memory=memory, progress=bar
+            graph,
+            sys.stdout.buffer if to_stdout else output,
+            format,
+            weights=weights,
+            header=header,
+            memory=memory,
+            progress=bar,
         )
         counts = f"{graph.vertices:,} vertices, {graph.edges:,} edges"
     if to_stdout:

@@ -44,7 +44,9 @@ class Outputs:
     written: list[str] = field(default_factory=list)
 
     def check(self, goes_on: bool) -> None:
-        """Raise an error now for what could not be written at the end. A stream that goes on adds to the changes that are there."""
+        """Raise an error now for what could not be written at the end. A stream that goes on adds to the changes that
+        are there.
+        """
         if self.changes_format not in ("parquet", "csv"):
             raise OptionError(f"--changes-format: expected parquet or csv, got {self.changes_format!r}")
         if self.saved is not None:
@@ -65,7 +67,9 @@ class Outputs:
             if goes_on:
                 return
             if old and not self.overwrite:
-                raise StoreError(f"{self.changes}: has changes of another stream, such as {old[0].name}; --overwrite replaces them")
+                raise StoreError(
+                    f"{self.changes}: has changes of another stream, such as {old[0].name}; --overwrite replaces them"
+                )
             for path in old:
                 path.unlink()
 
@@ -98,7 +102,13 @@ class Follower:
     """A stream on a store, as a command."""
 
     def __init__(
-        self, store: Path, programs: list[str] | None, outputs: Outputs, log: Path | None, log_size: str | None, **how: Any
+        self,
+        store: Path,
+        programs: list[str] | None,
+        outputs: Outputs,
+        log: Path | None,
+        log_size: str | None,
+        **how: Any,
     ) -> None:
         """`how`: memory, threads, device, policy and on_disk, as for a stream."""
         outputs.check(log is not None and (log / NAME).exists())
@@ -162,7 +172,9 @@ class Follower:
     def _check(self, number: int) -> None:
         self._checks.append(self._live.check())
         for name, where in self._checks[-1].items():
-            raise DisagreementError(f"batch {number}: {name} is not what a run from scratch gives: {where}; please report this")
+            raise DisagreementError(
+                f"batch {number}: {name} is not what a run from scratch gives: {where}; please report this"
+            )
 
     def _finish(self, failed: IsthmusError | None, updates: str, check: bool) -> None:
         summary = self._summary(updates, check, failed)
@@ -171,7 +183,11 @@ class Follower:
         elif failed is None or self._reports:
             self._show(summary)
         if failed is not None:
-            done = f" ({batches(len(self._reports))} applied before)" if self._reports and not isinstance(failed, DisagreementError) else ""
+            done = (
+                f" ({batches(len(self._reports))} applied before)"
+                if self._reports and not isinstance(failed, DisagreementError)
+                else ""
+            )
             fail(f"{failed}{done}")
             raise typer.Exit(failed.exit_code)
 
@@ -179,7 +195,10 @@ class Follower:
         """What `--json` prints."""
         live, graph = self._live, self._live.graph
         seconds = {part: sum(report.seconds[part] for report in self._reports) for part in PARTS}
-        rows = [{**report.as_dict(), **({"check": checked} if checked is not None else {})} for report, checked in self._with_checks()]
+        rows = [
+            {**report.as_dict(), **({"check": checked} if checked is not None else {})}
+            for report, checked in self._with_checks()
+        ]
         changes, arrived = sum(report.changes for report in self._reports), [report.arrival for report in self._reports]
         applied = sum(report.seconds["total"] for report in self._reports)
         return {
@@ -200,7 +219,7 @@ class Follower:
             "written": self._outputs.written,
             "failed": None if failed is None else str(failed),
             "repeat": {**self._origin, "updates": updates},
-        }  # fmt: skip
+        }
 
     def _transfer(self) -> dict[str, Any]:
         """What has moved to a modelled device or a GPU."""
@@ -234,14 +253,24 @@ class Follower:
         if summary["rate"]:
             rows.append(("rate", pace(summary["rate"], summary["arrival_rate"], summary["keeps_up"])))
         for name, each in summary["programs"].items():
-            figures = ", ".join(f"{figure.replace('_', ' ')} {shown(value)}" for figure, value in each["result"].items())
+            figures = ", ".join(
+                f"{figure.replace('_', ' ')} {shown(value)}" for figure, value in each["result"].items()
+            )
             rows.append((name, f"{figures} (batch {each['batch']})"))
         if summary["check"]:
             rows.append(
-                ("checked", f"{batches(summary['check']['batches'])}, {'answers agree' if summary['check']['ok'] else 'an answer differs'}")
+                (
+                    "checked",
+                    f"{batches(summary['check']['batches'])}, "
+                    f"{'answers agree' if summary['check']['ok'] else 'an answer differs'}",
+                )
             )
         rows.append(
-            ("memory", f"graph {format_size(summary['memory']['graph'])}; process peak {format_size(summary['memory']['rss_peak'])}")
+            (
+                "memory",
+                f"graph {format_size(summary['memory']['graph'])}; process peak "
+                f"{format_size(summary['memory']['rss_peak'])}",
+            )
         )
         if summary["log"]:
             rows.append(("log", f"{summary['log']['path']}, batch {summary['log']['batch']:,}"))
@@ -266,7 +295,8 @@ def moved_in_words(summary: dict[str, Any]) -> str:
     read = moved["hit_edges"] + moved["miss_edges"]
     hits = f", {100 * moved['hit_edges'] / read:.1f} % of the edges read were near" if moved["hit_edges"] else ""
     return (
-        f"{format_size(moved['bytes'])} to {summary['device']} by {summary['policy']}, {short_count(moved['requests'])} requests{hits}; "
+        f"{format_size(moved['bytes'])} to {summary['device']} by {summary['policy']}, "
+        f"{short_count(moved['requests'])} requests{hits}; "
         f"{moved['modelled']:.6f} s modelled"
     )
 
@@ -278,7 +308,10 @@ def batches(count: int) -> str:
 def brief(report: BatchReport) -> str:
     """The live line."""
     rates = pace(report.rate, report.arrival_rate, report.keeps_up)
-    return f"batch {report.number:,}: {counted(report.changes, 'change')} in {1e3 * report.seconds['total']:.1f} ms, {rates}"
+    return (
+        f"batch {report.number:,}: {counted(report.changes, 'change')} in {1e3 * report.seconds['total']:.1f} "
+        f"ms, {rates}"
+    )
 
 
 def line_of(report: BatchReport) -> str:
@@ -286,8 +319,10 @@ def line_of(report: BatchReport) -> str:
     split = ", ".join(f"{part} {1e3 * report.seconds[part]:.1f}" for part in ("update", "correction", "computation"))
     affected, edges = (sum(effort[what] for effort in report.programs.values()) for what in ("affected", "edges_read"))
     return (
-        f"batch {report.number}: {counted(report.changes, 'change')} in {1e3 * report.seconds['total']:.1f} ms ({split}), "
-        f"{affected:,} affected, {counted(edges, 'edge')} read, {pace(report.rate, report.arrival_rate, report.keeps_up)}"
+        f"batch {report.number}: {counted(report.changes, 'change')} in {1e3 * report.seconds['total']:.1f} ms "
+        f"({split}), "
+        f"{affected:,} affected, {counted(edges, 'edge')} read, "
+        f"{pace(report.rate, report.arrival_rate, report.keeps_up)}"
     )
 
 

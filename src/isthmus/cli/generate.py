@@ -32,30 +32,52 @@ from isthmus.cli.options import (
 Shape = dict[str, Any]
 Vertices = Annotated[int, typer.Option(min=0, help="Number of vertices.")]
 Repeats = Annotated[Keep, typer.Option("--parallel", help="Keep or drop repeated edges.")]
-Weights = Annotated[str | None, typer.Option(metavar="LOW:HIGH", help="Uniformly random weights: 1:255 for integers, 0.0:1.0 for reals.")]
-Chance = Annotated[float | None, typer.Option(min=0, max=1, help="Probability of a quadrant; give --a, --b and --c together.")]
+Weights = Annotated[
+    str | None,
+    typer.Option(metavar="LOW:HIGH", help="Uniformly random weights: 1:255 for integers, 0.0:1.0 for reals."),
+]
+Chance = Annotated[
+    float | None, typer.Option(min=0, max=1, help="Probability of a quadrant; give --a, --b and --c together.")
+]
 
 
 def shared(
     output: Output,
     seed: Annotated[int, typer.Option(help="The same seed gives the same graph, whatever the number of threads.")] = 1,
     directed: Annotated[bool, typer.Option("--directed/--undirected", help="Whether edges have a direction.")] = False,
-    weights: Weights = None, weight_type: WeightOption = None, in_edges: InEdges = True, order: OrderOption = Order.natural,
-    memory: Memory = None, threads: Threads = None, overwrite: Overwrite = False, json: Json = False,
-) -> None:  # fmt: skip
+    weights: Weights = None,
+    weight_type: WeightOption = None,
+    in_edges: InEdges = True,
+    order: OrderOption = Order.natural,
+    memory: Memory = None,
+    threads: Threads = None,
+    overwrite: Overwrite = False,
+    json: Json = False,
+) -> None:
     """The options of every kind, as a signature."""
 
 
 def rmat(
     scale: Annotated[int, typer.Option(min=0, max=32, help="2**scale vertices.")],
     edge_factor: Annotated[float, typer.Option(help="Edges per vertex, before cleaning.")] = 16,
-    preset: Annotated[Preset, typer.Option(help="graph500: a, b, c = 0.57, 0.19, 0.19; parmat: 0.5, 0.2, 0.2.")] = Preset.graph500,
-    a: Chance = None, b: Chance = None, c: Chance = None,
+    preset: Annotated[
+        Preset, typer.Option(help="graph500: a, b, c = 0.57, 0.19, 0.19; parmat: 0.5, 0.2, 0.2.")
+    ] = Preset.graph500,
+    a: Chance = None,
+    b: Chance = None,
+    c: Chance = None,
     permute: Annotated[bool, typer.Option("--permute", help="Shuffle the vertex ids.")] = False,
-    self_loops: SelfLoops = Keep.drop, parallel: Repeats = Keep.drop,
-) -> Shape:  # fmt: skip
+    self_loops: SelfLoops = Keep.drop,
+    parallel: Repeats = Keep.drop,
+) -> Shape:
     """Recursive-matrix graph (Graph500's Kronecker graphs): skewed degrees, short paths."""
-    shape: Shape = {"scale": scale, "edge_factor": edge_factor, "permute": permute, "self_loops": self_loops, "parallel": parallel}
+    shape: Shape = {
+        "scale": scale,
+        "edge_factor": edge_factor,
+        "permute": permute,
+        "self_loops": self_loops,
+        "parallel": parallel,
+    }
     if a is None and b is None and c is None:
         return {**shape, "preset": preset.value}
     if a is None or b is None or c is None:
@@ -66,9 +88,11 @@ def rmat(
 
 
 def uniform(
-    vertices: Vertices, edges: Annotated[int, typer.Option(min=0, help="Edges drawn, before cleaning.")],
-    self_loops: SelfLoops = Keep.drop, parallel: Repeats = Keep.drop,
-) -> Shape:  # fmt: skip
+    vertices: Vertices,
+    edges: Annotated[int, typer.Option(min=0, help="Edges drawn, before cleaning.")],
+    self_loops: SelfLoops = Keep.drop,
+    parallel: Repeats = Keep.drop,
+) -> Shape:
     """Edges between uniformly random vertices (Erdős-Rényi)."""
     return {"vertices": vertices, "edges": edges, "self_loops": self_loops, "parallel": parallel}
 
@@ -76,7 +100,7 @@ def uniform(
 def grid(
     rows: Annotated[int, typer.Option(min=1, help="Number of rows.")],
     columns: Annotated[int, typer.Option(min=1, help="Number of columns.")],
-) -> Shape:  # fmt: skip
+) -> Shape:
     """A rows x columns grid: small degrees and long paths, like a road network."""
     return {"rows": rows, "columns": columns}
 

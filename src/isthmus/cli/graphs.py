@@ -41,26 +41,35 @@ def register(app: typer.Typer) -> None:
     app.command(cls=listing.Command)(verify)
 
 
-FormatOption = Annotated[
-    str | None, typer.Option(help=f"One of {listing.FORMATS}. Default: from the file name.")
-]
+FormatOption = Annotated[str | None, typer.Option(help=f"One of {listing.FORMATS}. Default: from the file name.")]
 InputPath = Annotated[
     Path,
-    typer.Argument(metavar="INPUT", help="A file, a folder of parts, a pattern such as 'edges-*.csv', or a store.", show_default=False),
+    typer.Argument(
+        metavar="INPUT",
+        help="A file, a folder of parts, a pattern such as 'edges-*.csv', or a store.",
+        show_default=False,
+    ),
 ]
 OwnOption = Annotated[
-    list[str] | None, typer.Option("--format-option", metavar="NAME=VALUE", help="An option that only this format has; may be repeated.")
+    list[str] | None,
+    typer.Option("--format-option", metavar="NAME=VALUE", help="An option that only this format has; may be repeated."),
 ]
 DirectedOption = Annotated[
-    bool | None, typer.Option("--directed/--undirected", help="Undirected: stored both ways. Default: as the input says, else directed.")
+    bool | None,
+    typer.Option(
+        "--directed/--undirected", help="Undirected: stored both ways. Default: as the input says, else directed."
+    ),
 ]
 WeightColumn = Annotated[
-    str | None, typer.Option(help="Column of the weight, or none. Default: as the format defines, or a column named weight.")
+    str | None,
+    typer.Option(help="Column of the weight, or none. Default: as the format defines, or a column named weight."),
 ]
 ParallelOption = Annotated[
     Parallel, typer.Option(help="Repeated edges: keep all, drop all but the first, or merge weights by min or sum.")
 ]
-NegativeOption = Annotated[bool, typer.Option("--allow-negative", help="Allow negative weights; shortest paths then refuse the graph.")]
+NegativeOption = Annotated[
+    bool, typer.Option("--allow-negative", help="Allow negative weights; shortest paths then refuse the graph.")
+]
 
 
 def ingest(
@@ -81,27 +90,56 @@ def ingest(
     in_edges: InEdges = True,
     weight_type: WeightOption = None,
     allow_negative: NegativeOption = False,
-    max_expansion: Annotated[float, typer.Option(min=1, help="Largest expansion factor of a compressed file beyond 1 GiB.")] = 200,
-    missing: Annotated[Missing, typer.Option(help="Rows or lines without a source or target: an error, or skip them.")] = Missing.error,
+    max_expansion: Annotated[
+        float, typer.Option(min=1, help="Largest expansion factor of a compressed file beyond 1 GiB.")
+    ] = 200,
+    missing: Annotated[
+        Missing, typer.Option(help="Rows or lines without a source or target: an error, or skip them.")
+    ] = Missing.error,
     order: OrderOption = Order.natural,
-    memory: Memory = None, threads: Threads = None, overwrite: Overwrite = False, json: Json = False,
-) -> None:  # fmt: skip
+    memory: Memory = None,
+    threads: Threads = None,
+    overwrite: Overwrite = False,
+    json: Json = False,
+) -> None:
     """Read a graph into a store."""
     from isthmus.graph.build import ingest as run
 
     if str(input) == "-":
-        raise OptionError("ingest: expected a file, as some inputs are read twice, got standard input; write it to a file first")
+        raise OptionError(
+            "ingest: expected a file, as some inputs are read twice, got standard input; write it to a file first"
+        )
     own = own_options(format_option)
     built(
         lambda bar: run(
-            input, output, order=order, overwrite=overwrite, memory=memory, threads=threads, progress=bar,
-            format=format, directed=directed, source=source, target=target, weight=weight, header=header, ids=ids,
-            vertices=vertices, comments=comments, self_loops=self_loops, parallel=parallel, in_edges=in_edges,
-            weight_dtype=weight_type, allow_negative=allow_negative, max_expansion=max_expansion, missing=missing,
+            input,
+            output,
+            order=order,
+            overwrite=overwrite,
+            memory=memory,
+            threads=threads,
+            progress=bar,
+            format=format,
+            directed=directed,
+            source=source,
+            target=target,
+            weight=weight,
+            header=header,
+            ids=ids,
+            vertices=vertices,
+            comments=comments,
+            self_loops=self_loops,
+            parallel=parallel,
+            in_edges=in_edges,
+            weight_dtype=weight_type,
+            allow_negative=allow_negative,
+            max_expansion=max_expansion,
+            missing=missing,
             **own,
         ),
-        json, "read",
-    )  # fmt: skip
+        json,
+        "read",
+    )
 
 
 def own_options(texts: list[str] | None) -> dict[str, str]:
@@ -180,8 +218,12 @@ def exact_size(count: int, format_size: Callable[[float], str]) -> str:
     return f"{count:,} ({format_size(count)})" if count >= 1000 else format_size(count)
 
 
-StoreOrNone = Annotated[Path | None, typer.Argument(metavar="[STORE]", help="A store, NAME.isthmus.", show_default=False)]
-DevicesOption = Annotated[bool, typer.Option("--devices", help="List the devices, and why some of them cannot be used.")]
+StoreOrNone = Annotated[
+    Path | None, typer.Argument(metavar="[STORE]", help="A store, NAME.isthmus.", show_default=False)
+]
+DevicesOption = Annotated[
+    bool, typer.Option("--devices", help="List the devices, and why some of them cannot be used.")
+]
 
 
 def info(store: StoreOrNone = None, devices: DevicesOption = False, json: Json = False) -> None:
@@ -218,7 +260,10 @@ def show_store(store: Path, as_json: bool) -> None:
     rows = rows_of(graph)
     rows.append(("self loops", f"{details['self_loops']:,}"))
     rows.append(("on disk", format_size(details["store_bytes"])))
-    rows += [(name, f"{part['count']:,} x {part['type']}, {format_size(part['bytes'])}") for name, part in details["sections"].items()]
+    rows += [
+        (name, f"{part['count']:,} x {part['type']}, {format_size(part['bytes'])}")
+        for name, part in details["sections"].items()
+    ]
     facts(str(store), rows)
 
 
@@ -237,7 +282,10 @@ def verify(store: StorePath, threads: Threads = None, json: Json = False) -> Non
         found = {"ok": verdict.ok, "blocks": verdict.blocks, "bytes": verdict.bytes, "problems": verdict.problems}
         show_json({"path": str(store), **found, "seconds": seconds})
     elif verdict.ok and not verbosity.quiet:
-        say(f"{store} is sound: {counted(verdict.blocks, 'block')}, {format_size(verdict.bytes)}, in {seconds:.2f} s", "green")
+        say(
+            f"{store} is sound: {counted(verdict.blocks, 'block')}, {format_size(verdict.bytes)}, in {seconds:.2f} s",
+            "green",
+        )
     for problem in () if json else verdict.problems:
         fail(f"{store}: {problem}")
     if not verdict.ok:

@@ -45,7 +45,9 @@ def catalogue(noun: str) -> Catalogue[Any]:
 
 def aliases() -> dict[str, str]:
     """Other names of algorithms, with the name each stands for."""
-    return {each.facts["alias"]: name for name, each in catalogue("algorithm").declared.items() if each.facts.get("alias")}
+    return {
+        each.facts["alias"]: name for name, each in catalogue("algorithm").declared.items() if each.facts.get("alias")
+    }
 
 
 LISTS: dict[str, Callable[[], str]] = {RECIPES: recipes, FORMATS: formats}
@@ -67,7 +69,9 @@ class Group(TyperGroup):
 
 
 class Command(TyperCommand):
-    """A command whose help may contain lists. An option that takes one value can be given once. All have --quiet and --verbose."""
+    """A command whose help may contain lists. An option that takes one value can be given once. All have --quiet and
+    --verbose.
+    """
 
     def __init__(self, *given: Any, params: list[Any] | None = None, **named: Any) -> None:
         super().__init__(*given, params=[*(params or []), *verbosity.options()], **named)
@@ -77,7 +81,11 @@ class Command(TyperCommand):
         rest = super().parse_args(ctx, args)
         for parameter in self.params:
             given = [word for word in words if word.split("=")[0] in parameter.opts]
-            if len(given) > 1 and not getattr(parameter, "multiple", False) and not getattr(parameter, "is_flag", False):
+            if (
+                len(given) > 1
+                and not getattr(parameter, "multiple", False)
+                and not getattr(parameter, "is_flag", False)
+            ):
                 raise OptionError(f"{parameter.opts[-1]}: expected once, got it {len(given)} times")
         return rest
 

@@ -27,9 +27,13 @@ from isthmus.messages import in_shell
 INTERRUPTED = 128 + signal.SIGINT
 
 app = typer.Typer(
-    name="isthmus", cls=listing.Group, no_args_is_help=True, pretty_exceptions_enable=False,
-    help="Graph algorithms when the edges do not fit in fast memory.", context_settings={"help_option_names": ["-h", "--help"]},
-)  # fmt: skip
+    name="isthmus",
+    cls=listing.Group,
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    help="Graph algorithms when the edges do not fit in fast memory.",
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
 generate.register(app)
 graphs.register(app)
 export.register(app)
@@ -50,7 +54,9 @@ def show_version(wanted: bool) -> None:
 
 @app.callback()
 def options(
-    version: Annotated[bool, typer.Option("--version", callback=show_version, is_eager=True, help="Print the version.")] = False,
+    version: Annotated[
+        bool, typer.Option("--version", callback=show_version, is_eager=True, help="Print the version.")
+    ] = False,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help=verbosity.QUIET)] = False,
     verbose: Annotated[bool, typer.Option("--verbose", "-v", help=verbosity.VERBOSE)] = False,
 ) -> None:
@@ -77,7 +83,8 @@ def run_command() -> NoReturn:
 
 def end(error: BaseException) -> NoReturn:
     """End the command after an error, a signal or success."""
-    if isinstance(error, typer.Abort) and isinstance(error.__cause__, EOFError):  # typer takes this for Ctrl-D at a prompt; there are none
+    # Typer takes this for Ctrl-D at a prompt; there are none.
+    if isinstance(error, typer.Abort) and isinstance(error.__cause__, EOFError):
         raise error.__cause__ from None
     if isinstance(error, KeyboardInterrupt | typer.Abort) or signals.heard:
         interrupted(signals.heard[0] if signals.heard else signal.SIGINT)
@@ -118,7 +125,10 @@ def misused(error: Any) -> NoReturn:
     command = context.command_path.strip() if context else "isthmus"
     text = error.format_message().rstrip(".")
     if command == "isthmus ingest" and "unexpected extra argument" in text:  # the shell has expanded a pattern
-        stop("ingest: expected one input, got several; to read many files, write a pattern in quotes: 'edges-*.csv'", error.exit_code)
+        stop(
+            "ingest: expected one input, got several; to read many files, write a pattern in quotes: 'edges-*.csv'",
+            error.exit_code,
+        )
     near = nearest(context.command, context, error) if context else None
     what = re.split(r" \(|\.? Did you mean", text)[0]
     stop(f"{what}; did you mean {near}?" if near else f"{text} (see {command} --help)", error.exit_code)
@@ -133,7 +143,9 @@ def stop(text: str, code: int) -> NoReturn:
 
 
 def drop_output() -> None:
-    """Flush standard output; if that fails, redirect it to /dev/null so that the interpreter does not fail again at exit."""
+    """Flush standard output; if that fails, redirect it to /dev/null so that the interpreter does not fail again at
+    exit.
+    """
     try:
         sys.stdout.flush()
     except OSError:

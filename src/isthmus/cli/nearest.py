@@ -6,20 +6,43 @@ import difflib
 from typing import Any
 
 ELSEWHERE = {  # what other libraries, and people, call an algorithm
-    "breadth_first_search": "bfs", "dijkstra": "sssp", "bellman_ford": "sssp", "shortest_paths": "sssp",
-    "components": "weakly_connected_components", "connected_components": "weakly_connected_components", "cc": "weakly_connected_components",
-    "scc": "strongly_connected_components", "pr": "pagerank", "ppr": "personalized_pagerank", "mst": "minimum_spanning_forest",
-    "minimum_spanning_tree": "minimum_spanning_forest", "k_core": "core_number", "kcore": "core_number", "triangles": "triangle_count",
-    "clustering": "local_clustering_coefficient", "lcc": "local_clustering_coefficient", "cdlp": "label_propagation",
-    "lpa": "label_propagation", "katz_centrality": "katz", "bc": "betweenness_centrality", "betweenness": "betweenness_centrality",
-}  # fmt: skip
-COMMANDS = {"shortest_path": "isthmus path", "degree": "isthmus degrees", "degrees": "isthmus degrees", "ego": "isthmus ego-graph"}
+    "breadth_first_search": "bfs",
+    "dijkstra": "sssp",
+    "bellman_ford": "sssp",
+    "shortest_paths": "sssp",
+    "components": "weakly_connected_components",
+    "connected_components": "weakly_connected_components",
+    "cc": "weakly_connected_components",
+    "scc": "strongly_connected_components",
+    "pr": "pagerank",
+    "ppr": "personalized_pagerank",
+    "mst": "minimum_spanning_forest",
+    "minimum_spanning_tree": "minimum_spanning_forest",
+    "k_core": "core_number",
+    "kcore": "core_number",
+    "triangles": "triangle_count",
+    "clustering": "local_clustering_coefficient",
+    "lcc": "local_clustering_coefficient",
+    "cdlp": "label_propagation",
+    "lpa": "label_propagation",
+    "katz_centrality": "katz",
+    "bc": "betweenness_centrality",
+    "betweenness": "betweenness_centrality",
+}
+COMMANDS = {
+    "shortest_path": "isthmus path",
+    "degree": "isthmus degrees",
+    "degrees": "isthmus degrees",
+    "ego": "isthmus ego-graph",
+}
 
 
 def nearest(command: Any, context: Any, error: Any) -> str | None:
     """The option or command that comes closest to the one in a usage error; None if nothing does."""
     if hasattr(error, "option_name"):
-        return nearest_option(error.option_name, [name for each in command.params for name in (*each.opts, *each.secondary_opts)])
+        return nearest_option(
+            error.option_name, [name for each in command.params for name in (*each.opts, *each.secondary_opts)]
+        )
     if "No such command" in error.message:
         return nearest_command(error.message.split("'")[1], command.list_commands(context), context.command_path)
     return None

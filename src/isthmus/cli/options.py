@@ -62,15 +62,28 @@ WeightOption = Annotated[
 ]
 Memory = Annotated[
     str | None,
-    typer.Option(metavar="SIZE", help="Memory limit, such as 512MB. Default: 60 % of the available memory.", rich_help_panel=RUNNING),
+    typer.Option(
+        metavar="SIZE",
+        help="Memory limit, such as 512MB. Default: 60 % of the available memory.",
+        rich_help_panel=RUNNING,
+    ),
 ]
-Threads = Annotated[int | None, typer.Option(min=1, help="Threads to use. Default: all cores.", rich_help_panel=RUNNING)]
+Threads = Annotated[
+    int | None, typer.Option(min=1, help="Threads to use. Default: all cores.", rich_help_panel=RUNNING)
+]
 Overwrite = Annotated[
-    bool, typer.Option("--overwrite", help="Replace an existing store, in one step at the end.", rich_help_panel=RUNNING)
+    bool,
+    typer.Option("--overwrite", help="Replace an existing store, in one step at the end.", rich_help_panel=RUNNING),
 ]
-Json = Annotated[bool, typer.Option("--json", help="Print one JSON object instead of a table.", rich_help_panel=RUNNING)]
-Top = Annotated[int, typer.Option(metavar="N", min=0, help="Show the N vertices with the largest values, or the N largest components.")]
+Json = Annotated[
+    bool, typer.Option("--json", help="Print one JSON object instead of a table.", rich_help_panel=RUNNING)
+]
+Top = Annotated[
+    int,
+    typer.Option(metavar="N", min=0, help="Show the N vertices with the largest values, or the N largest components."),
+]
 Ascending = Annotated[bool, typer.Option("--ascending", help="With --top: the smallest values.")]
 ResultOutput = Annotated[
-    Path | None, typer.Option("-o", "--output", help="Write the result: NAME.parquet, .csv or .npy; - for CSV on standard output.")
+    Path | None,
+    typer.Option("-o", "--output", help="Write the result: NAME.parquet, .csv or .npy; - for CSV on standard output."),
 ]

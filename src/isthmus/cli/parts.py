@@ -19,8 +19,12 @@ if TYPE_CHECKING:
 VertexA = Annotated[str, typer.Argument(metavar="SOURCE", help="The vertex where the path begins.", show_default=False)]
 VertexB = Annotated[str, typer.Argument(metavar="TARGET", help="The vertex where it ends.", show_default=False)]
 WeightFlag = Annotated[bool, typer.Option("--weight", help="Smallest sum of weights. Default: fewest edges.")]
-Center = Annotated[str, typer.Argument(metavar="VERTEX", help="The vertex whose neighbourhood is written.", show_default=False)]
-VertexOption = Annotated[list[str] | None, typer.Option("--vertex", metavar="VERTEX", help="A vertex to keep; may be repeated.")]
+Center = Annotated[
+    str, typer.Argument(metavar="VERTEX", help="The vertex whose neighbourhood is written.", show_default=False)
+]
+VertexOption = Annotated[
+    list[str] | None, typer.Option("--vertex", metavar="VERTEX", help="A vertex to keep; may be repeated.")
+]
 VerticesOption = Annotated[
     Path | None, typer.Option("--vertices", metavar="FILE", help="A file with a vertex per line; - for standard input.")
 ]
@@ -37,9 +41,16 @@ def register(app: typer.Typer) -> None:
 
 
 def path(
-    store: StorePath, source: VertexA, target: VertexB, weight: WeightFlag = False, memory: Budget = None, policy: PolicyOption = "auto",
-    device: DeviceOption = "auto", threads: Threads = None, json: Json = False,
-) -> None:  # fmt: skip
+    store: StorePath,
+    source: VertexA,
+    target: VertexB,
+    weight: WeightFlag = False,
+    memory: Budget = None,
+    policy: PolicyOption = "auto",
+    device: DeviceOption = "auto",
+    threads: Threads = None,
+    json: Json = False,
+) -> None:
     """Find a shortest path between two vertices."""
     from isthmus.cli.console import Watch, counted, say, show_json, summary, warn
     from isthmus.graph.graph import open_graph
@@ -47,7 +58,10 @@ def path(
     from isthmus.runtime.shortest_path import found_path
 
     graph = open_graph(store)
-    with Watch("path") as watch, Session(graph, memory=memory, policy=policy, device=device, threads=threads) as session:
+    with (
+        Watch("path") as watch,
+        Session(graph, memory=memory, policy=policy, device=device, threads=threads) as session,
+    ):
         ends = graph.ids.parse(source), graph.ids.parse(target)
         found = found_path(session, *ends, weight, watch=watch.seen, say=watch.say)
     if weight and not graph.weighted:
@@ -64,8 +78,13 @@ def path(
 
 
 def degrees(
-    store: StorePath, output: ResultOutput = None, top: Top = 10, ascending: Ascending = False, memory: Memory = None, json: Json = False,
-) -> None:  # fmt: skip
+    store: StorePath,
+    output: ResultOutput = None,
+    top: Top = 10,
+    ascending: Ascending = False,
+    memory: Memory = None,
+    json: Json = False,
+) -> None:
     """Show the vertices with the most edges, or write the degrees of all vertices."""
     from isthmus.cli.console import show_json, summary
     from isthmus.cli.results import check_output, first, save, show_first
@@ -78,7 +97,9 @@ def degrees(
     if output is not None:
         save(result, output)
     if json:
-        show_json({"path": str(store), "vertices": graph.vertices, "edges": graph.edges, "top": first(result, top, ascending)})
+        show_json(
+            {"path": str(store), "vertices": graph.vertices, "edges": graph.edges, "top": first(result, top, ascending)}
+        )
     elif output is None:
         show_first(result, top, ascending)
     elif str(output) != "-":
@@ -88,31 +109,50 @@ def degrees(
 
 
 def subgraph(
-    store: StorePath, output: Output, vertex: VertexOption = None, vertices: VerticesOption = None, memory: Memory = None,
-    overwrite: Overwrite = False, json: Json = False,
-) -> None:  # fmt: skip
+    store: StorePath,
+    output: Output,
+    vertex: VertexOption = None,
+    vertices: VerticesOption = None,
+    memory: Memory = None,
+    overwrite: Overwrite = False,
+    json: Json = False,
+) -> None:
     """Write the graph of some vertices and all edges between them into a store."""
     from isthmus.graph.graph import open_graph
     from isthmus.graph.subgraph import subgraph as part_of
 
     if vertex is None and vertices is None:
-        raise OptionError("subgraph: expected the vertices to keep: --vertex VERTEX, which may be repeated, or --vertices FILE")
+        raise OptionError(
+            "subgraph: expected the vertices to keep: --vertex VERTEX, which may be repeated, or --vertices FILE"
+        )
     graph = open_graph(store)
     chosen = [graph.ids.parse(word) for word in [*(vertex or []), *lines_of(vertices)]]
     write_part(part_of(graph, chosen, memory), output, overwrite, json)
 
 
 def ego_graph(
-    store: StorePath, vertex: Center, output: Output, radius: RadiusOption = 1, weight: ByWeight = False, undirected: BothWays = False,
-    memory: Memory = None, overwrite: Overwrite = False, json: Json = False,
-) -> None:  # fmt: skip
+    store: StorePath,
+    vertex: Center,
+    output: Output,
+    radius: RadiusOption = 1,
+    weight: ByWeight = False,
+    undirected: BothWays = False,
+    memory: Memory = None,
+    overwrite: Overwrite = False,
+    json: Json = False,
+) -> None:
     """Write the neighbourhood of a vertex, and all edges in it, into a store."""
     from isthmus.graph.graph import open_graph
     from isthmus.graph.subgraph import ego_graph as around
 
     graph, how = open_graph(store), "weight" if weight else None
     far = int(radius) if radius.is_integer() else radius
-    write_part(around(graph, graph.ids.parse(vertex), far, undirected=undirected, distance=how, memory=memory), output, overwrite, json)
+    write_part(
+        around(graph, graph.ids.parse(vertex), far, undirected=undirected, distance=how, memory=memory),
+        output,
+        overwrite,
+        json,
+    )
 
 
 def lines_of(path: Path | None) -> list[str]:

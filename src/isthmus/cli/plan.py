@@ -1,4 +1,6 @@
-"""`isthmus plan ALGORITHM STORE`: the memory that a run would need and the cost of one pass over the edges, without running it."""
+"""`isthmus plan ALGORITHM STORE`: the memory that a run would need and the cost of one pass over the edges, without
+running it.
+"""
 
 from __future__ import annotations
 
@@ -17,13 +19,24 @@ if TYPE_CHECKING:
 
 def shared(
     store: StorePath,
-    memory: Budget = None, policy: PolicyOption = "auto", device: DeviceOption = "auto", threads: Threads = None, json: Json = False,
-) -> None:  # fmt: skip
+    memory: Budget = None,
+    policy: PolicyOption = "auto",
+    device: DeviceOption = "auto",
+    threads: Threads = None,
+    json: Json = False,
+) -> None:
     """The options of every plan, as a signature."""
 
 
 def act(
-    algorithm: Algorithm, given: Given, store: Path, memory: str | None, policy: str, device: str, threads: int | None, json: bool
+    algorithm: Algorithm,
+    given: Given,
+    store: Path,
+    memory: str | None,
+    policy: str,
+    device: str,
+    threads: int | None,
+    json: bool,
 ) -> None:
     from isthmus.cli.console import facts, say, show_json, warn
     from isthmus.graph.graph import open_graph
@@ -56,9 +69,13 @@ def show(costs: dict[str, dict[str, Any]]) -> None:
     for title in ("engine", "bytes", "requests", "seconds"):
         table.add_column(title, justify="left" if title == "engine" else "right", no_wrap=True)
     for engine, cost in costs.items():
-        table.add_row(engine.replace("_", "-"), format_size(cost["bytes"]), f"{cost['requests']:,}", f"{cost['seconds']:.3g}")
+        table.add_row(
+            engine.replace("_", "-"), format_size(cost["bytes"]), f"{cost['requests']:,}", f"{cost['seconds']:.3g}"
+        )
     out.print(table)
 
 
 def register(app: typer.Typer) -> None:
-    app.add_typer(group("Show the memory and the cost per pass of a run, without running it.", shared, act), name="plan")
+    app.add_typer(
+        group("Show the memory and the cost per pass of a run, without running it.", shared, act), name="plan"
+    )

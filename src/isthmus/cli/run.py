@@ -1,4 +1,6 @@
-"""`isthmus run ALGORITHM STORE`. An algorithm's own options change the answer; the shared options change only the speed."""
+"""`isthmus run ALGORITHM STORE`. An algorithm's own options change the answer; the shared options change only the
+speed.
+"""
 
 from __future__ import annotations
 
@@ -17,22 +19,31 @@ if TYPE_CHECKING:
 
 Budget = Annotated[
     str | None,
-    typer.Option(help="Near memory: 2GB, or 10% for vertex state plus that share of the edges. Default: 60 % of the available memory."),
+    typer.Option(
+        help="Near memory: 2GB, or 10% for vertex state plus that share of the edges. Default: 60 % of the "
+        "available memory."
+    ),
 ]
 PolicyOption = Annotated[
     str,
     typer.Option(
-        metavar="RECIPE", help=f"How edges are brought into near memory: {listing.RECIPES}.", autocompletion=listing.recipes_beginning
+        metavar="RECIPE",
+        help=f"How edges are brought into near memory: {listing.RECIPES}.",
+        autocompletion=listing.recipes_beginning,
     ),
 ]
 DeviceOption = Annotated[str, typer.Option(help="auto, cpu, cuda:NUMBER, or model:NAME for a modelled GPU.")]
 WithoutOption = Annotated[
-    str | None, typer.Option(metavar="PART,PART...", help="Parts of a recipe to switch off, such as cache. Answers stay the same.")
+    str | None,
+    typer.Option(metavar="PART,PART...", help="Parts of a recipe to switch off, such as cache. Answers stay the same."),
 ]
 ReportOption = Annotated[Path | None, typer.Option(help="Write an HTML report of the run: NAME.html.")]
-VerifyOption = Annotated[bool, typer.Option("--verify/--no-verify", help="Compare every block of edges that is read with its checksum.")]
+VerifyOption = Annotated[
+    bool, typer.Option("--verify/--no-verify", help="Compare every block of edges that is read with its checksum.")
+]
 CheckpointOption = Annotated[
-    Path | None, typer.Option(metavar="DIR", help="Folder for checkpoints; the same command, run again, resumes from the last one.")
+    Path | None,
+    typer.Option(metavar="DIR", help="Folder for checkpoints; the same command, run again, resumes from the last one."),
 ]
 EveryOption = Annotated[float, typer.Option(metavar="MINUTES", min=0, help="Minutes between two checkpoints.")]
 RestartOption = Annotated[bool, typer.Option("--restart", help="Remove existing checkpoints and start over.")]
@@ -40,19 +51,43 @@ RestartOption = Annotated[bool, typer.Option("--restart", help="Remove existing 
 
 def shared(
     store: StorePath,
-    memory: Budget = None, policy: PolicyOption = "auto", without: WithoutOption = None, device: DeviceOption = "auto",
-    threads: Threads = None, verify: VerifyOption = True, output: ResultOutput = None, top: Top = 0, ascending: Ascending = False,
-    report: ReportOption = None, checkpoint: CheckpointOption = None, checkpoint_every: EveryOption = 5.0, restart: RestartOption = False,
+    memory: Budget = None,
+    policy: PolicyOption = "auto",
+    without: WithoutOption = None,
+    device: DeviceOption = "auto",
+    threads: Threads = None,
+    verify: VerifyOption = True,
+    output: ResultOutput = None,
+    top: Top = 0,
+    ascending: Ascending = False,
+    report: ReportOption = None,
+    checkpoint: CheckpointOption = None,
+    checkpoint_every: EveryOption = 5.0,
+    restart: RestartOption = False,
     json: Json = False,
-) -> None:  # fmt: skip
+) -> None:
     """The options of every algorithm, as a signature."""
 
 
 def act(
-    algorithm: Algorithm, given: Given, store: Path, memory: str | None, policy: str, without: str | None, device: str, threads: int | None,
-    verify: bool, output: Path | None, top: int, ascending: bool, report: Path | None, checkpoint: Path | None, checkpoint_every: float,
-    restart: bool, json: bool,
-) -> None:  # fmt: skip
+    algorithm: Algorithm,
+    given: Given,
+    store: Path,
+    memory: str | None,
+    policy: str,
+    without: str | None,
+    device: str,
+    threads: int | None,
+    verify: bool,
+    output: Path | None,
+    top: int,
+    ascending: bool,
+    report: Path | None,
+    checkpoint: Path | None,
+    checkpoint_every: float,
+    restart: bool,
+    json: bool,
+) -> None:
     from isthmus.cli.console import Watch, show_json, summary, warn
     from isthmus.cli.results import check_output, first, save, show_first
     from isthmus.graph.graph import open_graph
@@ -72,10 +107,21 @@ def act(
         signals.checkpoints.append(checkpoint)
     with Watch(algorithm.name) as watch, from_shell(sys.argv[1:]):
         result = function_of(algorithm)(
-            graph, **read(algorithm, given, graph), memory=memory, policy=policy, without=names(without), device=device, threads=threads,
-            verify=verify, watch=watch.seen, say=watch.say,
-            checkpoint=checkpoint, checkpoint_every=checkpoint_every, restart=restart, keep_checkpoint=True,
-        )  # fmt: skip
+            graph,
+            **read(algorithm, given, graph),
+            memory=memory,
+            policy=policy,
+            without=names(without),
+            device=device,
+            threads=threads,
+            verify=verify,
+            watch=watch.seen,
+            say=watch.say,
+            checkpoint=checkpoint,
+            checkpoint_every=checkpoint_every,
+            restart=restart,
+            keep_checkpoint=True,
+        )
     if output is not None:
         save(result, output)
     if report is not None:

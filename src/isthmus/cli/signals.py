@@ -19,8 +19,10 @@ from typing import Any
 
 PATIENCE = 2.0  # seconds; removing temporary files takes a tenth of that, and longer on a busy disk
 DEFAULTS: dict[int, Any] = {
-    signal.SIGINT: signal.default_int_handler, signal.SIGTERM: signal.SIG_DFL, signal.SIGHUP: signal.SIG_DFL,
-}  # fmt: skip
+    signal.SIGINT: signal.default_int_handler,
+    signal.SIGTERM: signal.SIG_DFL,
+    signal.SIGHUP: signal.SIG_DFL,
+}
 heard: list[int] = []
 checkpoints: list[Path] = []  # folders that stay after an interrupted command
 kept: list[str] = []  # what else an interrupted command leaves, as text for people
@@ -28,7 +30,9 @@ leaving = False  # the command is ending because of an error or a signal: furthe
 
 
 def leave_at_once() -> None:
-    """End the process at SIGINT, SIGTERM and SIGHUP, unless they are ignored (as nohup does) or have a handler already."""
+    """End the process at SIGINT, SIGTERM and SIGHUP, unless they are ignored (as nohup does) or have a handler
+    already.
+    """
     for number, usual in DEFAULTS.items():
         if signal.getsignal(number) == usual:
             signal.signal(number, leave)
@@ -42,7 +46,9 @@ def leave(number: int, frame: object) -> None:
 
 
 def listen() -> None:
-    """Handle SIGINT, SIGTERM and SIGHUP, unless they are ignored or have a handler already. A second call changes nothing."""
+    """Handle SIGINT, SIGTERM and SIGHUP, unless they are ignored or have a handler already. A second call changes
+    nothing.
+    """
     global leaving
     leaving = False
     if hear in map(signal.getsignal, DEFAULTS):
@@ -53,8 +59,11 @@ def listen() -> None:
     hook = sys.unraisablehook
 
     def dropped(what: Any) -> None:
-        """After a signal nothing is said: what it cut off may fail while it is deleted, as an object without its fields does."""
-        if not heard and not issubclass(what.exc_type, KeyboardInterrupt | SystemExit):  # the exception itself may be missing
+        """After a signal nothing is said: what it cut off may fail while it is deleted, as an object without its fields
+        does.
+        """
+        # The exception itself may be missing.
+        if not heard and not issubclass(what.exc_type, KeyboardInterrupt | SystemExit):
             hook(what)
 
     sys.unraisablehook = dropped

@@ -1,4 +1,6 @@
-"""`isthmus stream STORE`: follow updates, and keep answers current. `isthmus stream make-workload` makes updates to try it with."""
+"""`isthmus stream STORE`: follow updates, and keep answers current. `isthmus stream make-workload` makes updates to try
+it with.
+"""
 
 from __future__ import annotations
 
@@ -17,66 +19,97 @@ UNITS = {"ms": 0.001, "s": 1, "m": 60, "min": 60, "h": 3600}
 Programs = Annotated[
     list[str] | None,
     typer.Option(
-        "--program", metavar=SYNTAX, help="An algorithm to keep current, such as sssp:source=7 or pagerank:tol=1e-4; may be repeated."
+        "--program",
+        metavar=SYNTAX,
+        help="An algorithm to keep current, such as sssp:source=7 or pagerank:tol=1e-4; may be repeated.",
     ),
 ]
 UpdatesOption = Annotated[
     str,
     typer.Option(
-        metavar="FILE|-", help="Changes with columns op, source, target, weight, time: Parquet, Arrow, CSV, JSON lines; - for a pipe."
+        metavar="FILE|-",
+        help="Changes with columns op, source, target, weight, time: Parquet, Arrow, CSV, JSON lines; - for a pipe.",
     ),
 ]
-FormatOption = Annotated[str | None, typer.Option(help="csv, jsonl, parquet or arrow. Default: from the file name, or the first line.")]
+FormatOption = Annotated[
+    str | None, typer.Option(help="csv, jsonl, parquet or arrow. Default: from the file name, or the first line.")
+]
 BatchOption = Annotated[
-    int | None, typer.Option(min=1, metavar="ROWS", help="Changes per batch. Default: the workload's batch size, else 100000.")
+    int | None,
+    typer.Option(min=1, metavar="ROWS", help="Changes per batch. Default: the workload's batch size, else 100000."),
 ]
 WindowOption = Annotated[
     str | None,
-    typer.Option(metavar="TIME", help="Apply a batch after this much time, such as 1s or 500ms; for a file, by its column time."),
+    typer.Option(
+        metavar="TIME", help="Apply a batch after this much time, such as 1s or 500ms; for a file, by its column time."
+    ),
 ]
 ChangesOption = Annotated[
-    Path | None, typer.Option(metavar="DIR", help="Write what every batch changed: a file per batch and program with vertex, old and new.")
+    Path | None,
+    typer.Option(
+        metavar="DIR", help="Write what every batch changed: a file per batch and program with vertex, old and new."
+    ),
 ]
 ChangesFormat = Annotated[str, typer.Option(metavar="parquet|csv", help="Format of the files of --changes.")]
-CheckOption = Annotated[bool, typer.Option("--check", help="Compare every answer with a run from scratch, after every batch.")]
-StrictOption = Annotated[bool, typer.Option("--strict", help="Inserting an edge that exists, or deleting one that does not, is an error.")]
-SaveOption = Annotated[Path | None, typer.Option("-o", "--output", "--save", help="Write the graph as it is at the end: NAME.isthmus.")]
+CheckOption = Annotated[
+    bool, typer.Option("--check", help="Compare every answer with a run from scratch, after every batch.")
+]
+StrictOption = Annotated[
+    bool, typer.Option("--strict", help="Inserting an edge that exists, or deleting one that does not, is an error.")
+]
+SaveOption = Annotated[
+    Path | None, typer.Option("-o", "--output", "--save", help="Write the graph as it is at the end: NAME.isthmus.")
+]
 LogOption = Annotated[
     Path | None,
     typer.Option(
-        "--log", metavar="DIR", help="Keep every batch in this folder: killed and started again, the command goes on after the last one."
+        "--log",
+        metavar="DIR",
+        help="Keep every batch in this folder: killed and started again, the command goes on after the last one.",
     ),
 ]
 LogSizeOption = Annotated[
     str | None,
-    typer.Option(metavar="SIZE", help="Length of the log after which the graph is saved there. Default: half the edges, at least 64MB."),
+    typer.Option(
+        metavar="SIZE",
+        help="Length of the log after which the graph is saved there. Default: half the edges, at least 64MB.",
+    ),
 ]
-DeviceOption = Annotated[str, typer.Option(help="auto, cpu, or model:NAME for a modelled GPU.", rich_help_panel=RUNNING)]
+DeviceOption = Annotated[
+    str, typer.Option(help="auto, cpu, or model:NAME for a modelled GPU.", rich_help_panel=RUNNING)
+]
 PolicyOption = Annotated[
     str | None,
     typer.Option(
-        metavar="RECIPE", rich_help_panel=RUNNING,
-        help="How a modelled GPU reads lists: auto, grapin, grapin-zc, grapin-page or grapin-recompute. On disk: a recipe of isthmus run. "
+        metavar="RECIPE",
+        rich_help_panel=RUNNING,
+        help="How a modelled GPU reads lists: auto, grapin, grapin-zc, grapin-page or grapin-recompute. On disk: a "
+        "recipe of isthmus run. "
         "Default: auto.",
     ),
-]  # fmt: skip
+]
 MemoryOption = Annotated[
     str | None,
     typer.Option(
-        metavar="SIZE", rich_help_panel=RUNNING,
-        help="Memory limit, such as 512MB. Default: 60 % of the available memory. A share such as 10% keeps that much of the edges "
+        metavar="SIZE",
+        rich_help_panel=RUNNING,
+        help="Memory limit, such as 512MB. Default: 60 % of the available memory. A share such as 10% keeps that much "
+        "of the edges "
         "near; the rest stays on disk or, with --device model:NAME, in the host's memory.",
     ),
-]  # fmt: skip
+]
 OnDiskOption = Annotated[
     bool | None,
     typer.Option(
-        "--on-disk/--in-memory", help="Where the edges are. Default: in memory if they fit, else on disk.", rich_help_panel=RUNNING,
+        "--on-disk/--in-memory",
+        help="Where the edges are. Default: in memory if they fit, else on disk.",
+        rich_help_panel=RUNNING,
         show_default=False,
     ),
-]  # fmt: skip
+]
 OverwriteOption = Annotated[
-    bool, typer.Option("--overwrite", help="Replace an existing store, and files of --changes.", rich_help_panel=RUNNING)
+    bool,
+    typer.Option("--overwrite", help="Replace an existing store, and files of --changes.", rich_help_panel=RUNNING),
 ]
 
 
@@ -101,12 +134,27 @@ class Group(listing.Group):
 
 
 def follow(
-    store: StorePath, updates: UpdatesOption, program: Programs = None, format: FormatOption = None, batch: BatchOption = None,
-    window: WindowOption = None, changes: ChangesOption = None, changes_format: ChangesFormat = "parquet", check: CheckOption = False,
-    strict: StrictOption = False, output: SaveOption = None, log: LogOption = None, log_size: LogSizeOption = None,
-    device: DeviceOption = "auto", policy: PolicyOption = None, memory: MemoryOption = None, on_disk: OnDiskOption = None,
-    threads: Threads = None, overwrite: OverwriteOption = False, json: Json = False,
-) -> None:  # fmt: skip
+    store: StorePath,
+    updates: UpdatesOption,
+    program: Programs = None,
+    format: FormatOption = None,
+    batch: BatchOption = None,
+    window: WindowOption = None,
+    changes: ChangesOption = None,
+    changes_format: ChangesFormat = "parquet",
+    check: CheckOption = False,
+    strict: StrictOption = False,
+    output: SaveOption = None,
+    log: LogOption = None,
+    log_size: LogSizeOption = None,
+    device: DeviceOption = "auto",
+    policy: PolicyOption = None,
+    memory: MemoryOption = None,
+    on_disk: OnDiskOption = None,
+    threads: Threads = None,
+    overwrite: OverwriteOption = False,
+    json: Json = False,
+) -> None:
     """Follow changes of a graph, and keep the answers of algorithms current.
 
     The store is not changed. To make changes to try it with: `isthmus stream make-workload --help`.
@@ -121,11 +169,19 @@ def follow(
 
 
 def compare(
-    store: StorePath, updates: UpdatesOption, program: Programs = None, format: FormatOption = None, batch: BatchOption = None,
-    window: WindowOption = None, device: stream_compare.DeviceOption = "model:rtx2080ti", memory: stream_compare.NearOption = "10%",
-    policies: stream_compare.PoliciesOption = None, threads: Threads = None, report: stream_compare.ReportOption = None,
+    store: StorePath,
+    updates: UpdatesOption,
+    program: Programs = None,
+    format: FormatOption = None,
+    batch: BatchOption = None,
+    window: WindowOption = None,
+    device: stream_compare.DeviceOption = "model:rtx2080ti",
+    memory: stream_compare.NearOption = "10%",
+    policies: stream_compare.PoliciesOption = None,
+    threads: Threads = None,
+    report: stream_compare.ReportOption = None,
     json: Json = False,
-) -> None:  # fmt: skip
+) -> None:
     """Compare recipes of streams on a modelled device or a GPU: what each of them moves for the same changes."""
     how = {"batch": batch, "window": None if window is None else duration(window), "format": format}
     stream_compare.compared(store, updates, program or [], how, device, memory, policies, threads, report, json)

@@ -11,10 +11,16 @@ import typer
 from isthmus.cli.options import RUNNING, Json, StorePath, Threads
 
 DeviceOption = Annotated[str, typer.Option(help="A modelled GPU: model:NAME.", show_default=True)]
-NearOption = Annotated[str, typer.Option(help="Near memory of the device, or for lists that stay near a share of the edges: 10%.")]
-PoliciesOption = Annotated[str | None, typer.Option(metavar="NAME,NAME...", help="Recipes of streams to compare. Default: all of them.")]
+NearOption = Annotated[
+    str, typer.Option(help="Near memory of the device, or for lists that stay near a share of the edges: 10%.")
+]
+PoliciesOption = Annotated[
+    str | None, typer.Option(metavar="NAME,NAME...", help="Recipes of streams to compare. Default: all of them.")
+]
 
-ReportOption = Annotated[Path | None, typer.Option(help="Write an HTML report of the comparison: NAME.html.", rich_help_panel=RUNNING)]
+ReportOption = Annotated[
+    Path | None, typer.Option(help="Write an HTML report of the comparison: NAME.html.", rich_help_panel=RUNNING)
+]
 
 
 def show(summary: dict[str, Any]) -> None:
@@ -30,17 +36,31 @@ def show(summary: dict[str, Any]) -> None:
     for run in summary["runs"]:
         moved = run["transfer"]
         table.add_row(
-            run["recipe"], f"{moved['modelled']:.6f}", format_size(moved["bytes"]), f"{run['ratio']:.4f}", short_count(moved["requests"]),
-            f"{100 * run['hits']:.1f} %" if run["hits"] else "-", f"{run['affected']:,}", short_count(run["edges_read"]),
+            run["recipe"],
+            f"{moved['modelled']:.6f}",
+            format_size(moved["bytes"]),
+            f"{run['ratio']:.4f}",
+            short_count(moved["requests"]),
+            f"{100 * run['hits']:.1f} %" if run["hits"] else "-",
+            f"{run['affected']:,}",
+            short_count(run["edges_read"]),
             style="green" if run["recipe"] == summary["fastest"] else "",
-        )  # fmt: skip
+        )
     out.print(table)
 
 
 def compared(
-    store: StorePath, updates: str, programs: list[str], how: dict[str, Any], device: str, memory: str, policies: str | None,
-    threads: Threads, report: Path | None, json: Json,
-) -> None:  # fmt: skip
+    store: StorePath,
+    updates: str,
+    programs: list[str],
+    how: dict[str, Any],
+    device: str,
+    memory: str,
+    policies: str | None,
+    threads: Threads,
+    report: Path | None,
+    json: Json,
+) -> None:
     from isthmus.cli.algorithms import names
     from isthmus.cli.console import err, say, show_json
     from isthmus.cli.following import batches, notes_about
@@ -59,9 +79,16 @@ def compared(
         chosen = None if policies is None else names(policies)
         with err.status("opening") as status:
             found = compare_streams(
-                graph, wanted, updates, device=device, memory=memory, policies=chosen, threads=threads,
-                begin=lambda recipe: status.update(f"updates by {recipe}"), **how,
-            )  # fmt: skip
+                graph,
+                wanted,
+                updates,
+                device=device,
+                memory=memory,
+                policies=chosen,
+                threads=threads,
+                begin=lambda recipe: status.update(f"updates by {recipe}"),
+                **how,
+            )
     if report is not None:
         found.report(report)
     summary = found.summary()

@@ -1,7 +1,7 @@
 """How much a command says: `--quiet` and `--verbose`, which every command has, before or after its name.
 
-Results go to standard output; notes, progress, errors and the log of `--verbose` go to standard error. `--quiet` leaves out all but errors
-and what was asked for by an option or by the command itself.
+Results go to standard output; notes, progress, errors and the log of `--verbose` go to standard error. `--quiet` leaves
+out all but errors and what was asked for by an option or by the command itself.
 """
 
 from __future__ import annotations

@@ -32,10 +32,16 @@ def parse(text: str, graph: Any) -> Any:
         if kind in (Kind.VERTICES, Kind.BY_VERTEX):
             given[parameter.name] = values
         elif kind is Kind.PLAIN:
-            given[parameter.name] = None if values is None else plain(parameter, once(text, parameter.name, values), text)
+            given[parameter.name] = (
+                None if values is None else plain(parameter, once(text, parameter.name, values), text)
+            )
         else:
             given[parameter.name] = None if values is None else once(text, parameter.name, values)
-    chosen = {parameter.name for parameter in algorithm.parameters if parameter.name in words or parameter.option.kind is Kind.VERTEX}
+    chosen = {
+        parameter.name
+        for parameter in algorithm.parameters
+        if parameter.name in words or parameter.option.kind is Kind.VERTEX
+    }
     found = read(algorithm, given, graph)
     return Wanted(algorithm, {option: value for option, value in found.items() if option in chosen}, title)
 
@@ -47,9 +53,16 @@ def unknown(name: str, algorithm: Algorithm | None) -> str:
     known = [each for each in ALGORITHMS.names() if ALGORITHMS[each].live is not None]
     if algorithm is not None:
         reason = f": {algorithm.not_live}" if algorithm.not_live else ""
-        return f"{algorithm.name} cannot be kept current{reason}; run it on a saved graph. Kept current are {', '.join(known)}"
+        return (
+            f"{algorithm.name} cannot be kept current{reason}; run it on a saved graph. Kept current are "
+            f"{', '.join(known)}"
+        )
     near = difflib.get_close_matches(name, known, 1)
-    return f"no algorithm {name!r}; did you mean {near[0]}?" if near else f"no algorithm {name!r}; expected one of {', '.join(known)}"
+    return (
+        f"no algorithm {name!r}; did you mean {near[0]}?"
+        if near
+        else f"no algorithm {name!r}; expected one of {', '.join(known)}"
+    )
 
 
 def options_of(text: str, rest: str, algorithm: Algorithm) -> dict[str, list[str]]:
@@ -94,7 +107,9 @@ def plain(parameter: Parameter, word: str, text: str) -> Any:
             return TRUTH[word.strip().lower()]
         value = kinds[0](word)
     except (KeyError, ValueError, TypeError):
-        what = {bool: "true or false", int: "a whole number", float: "a number"}.get(kinds[0], getattr(kinds[0], "__name__", "a value"))
+        what = {bool: "true or false", int: "a whole number", float: "a number"}.get(
+            kinds[0], getattr(kinds[0], "__name__", "a value")
+        )
         raise OptionError(f"--program {text}: {parameter.name}: expected {what}, got {word!r}") from None
     least = parameter.option.least
     if least is not None and value < least:

@@ -13,39 +13,53 @@ from isthmus.cli.options import Json
 Input = Annotated[
     Path,
     typer.Argument(
-        metavar="INPUT", help="A store, NAME.isthmus, or a list of edges with times (text, Parquet, Arrow).", show_default=False
+        metavar="INPUT",
+        help="A store, NAME.isthmus, or a list of edges with times (text, Parquet, Arrow).",
+        show_default=False,
     ),
 ]
 OutputOption = Annotated[
-    Path, typer.Option("-o", "--output", help="The file to write: NAME.parquet, .arrow, .csv or .jsonl.", show_default=False)
+    Path,
+    typer.Option("-o", "--output", help="The file to write: NAME.parquet, .arrow, .csv or .jsonl.", show_default=False),
 ]
 InitialOption = Annotated[
-    Path | None, typer.Option(metavar="STORE", help="Write the graph that the changes apply to. Default: they apply to the store.")
+    Path | None,
+    typer.Option(metavar="STORE", help="Write the graph that the changes apply to. Default: they apply to the store."),
 ]
 ColumnsOption = Annotated[
     str | None,
-    typer.Option(metavar="NAME,NAME...", help="Columns of a text without a header: op, source, target, weight, time, - for others."),
+    typer.Option(
+        metavar="NAME,NAME...",
+        help="Columns of a text without a header: op, source, target, weight, time, - for others.",
+    ),
 ]
 
 
 def make_workload(
-    input: Input, output: OutputOption,
+    input: Input,
+    output: OutputOption,
     batches: Annotated[int, typer.Option(min=1, help="Number of batches.")] = 10,
     size: Annotated[int, typer.Option(min=1, help="Changes per batch.")] = 100_000,
-    ratio: Annotated[float, typer.Option(min=0, max=1, help="Share of inserts; the others are deletes. For a store.")] = 0.5,
+    ratio: Annotated[
+        float, typer.Option(min=0, max=1, help="Share of inserts; the others are deletes. For a store.")
+    ] = 0.5,
     seed: Annotated[int, typer.Option(min=0, help="The same seed gives the same changes. For a store.")] = 1,
     initial: InitialOption = None,
-    rate: Annotated[float | None, typer.Option(help="Add a column time, with this many changes per second. For a store.")] = None,
+    rate: Annotated[
+        float | None, typer.Option(help="Add a column time, with this many changes per second. For a store.")
+    ] = None,
     columns: ColumnsOption = None,
-    directed: Annotated[bool, typer.Option("--directed/--undirected", help="Whether edges of a list have a direction.")] = True,
+    directed: Annotated[
+        bool, typer.Option("--directed/--undirected", help="Whether edges of a list have a direction.")
+    ] = True,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace existing files.")] = False,
     json: Json = False,
-) -> None:  # fmt: skip
+) -> None:
     """Make changes to try a stream with.
 
-    From a store, edges are inserted and deleted at random: deletes are edges that it has, inserts edges that it lacks. With --initial all
-    are edges that it has, and the graph without those to be inserted is written. From a list of edges with times, the latest rows are
-    the changes, and --initial gets the graph of the earlier ones.
+    From a store, edges are inserted and deleted at random: deletes are edges that it has, inserts edges that it lacks.
+    With --initial all are edges that it has, and the graph without those to be inserted is written. From a list of
+    edges with times, the latest rows are the changes, and --initial gets the graph of the earlier ones.
     """
     from isthmus.cli.algorithms import names
     from isthmus.cli.console import show_json, summary
@@ -53,9 +67,18 @@ def make_workload(
 
     start = time.perf_counter()
     found = make(
-        input, output, batches=batches, size=size, ratio=ratio, seed=seed, initial=initial, rate=rate, columns=names(columns) or None,
-        directed=directed, overwrite=overwrite,
-    )  # fmt: skip
+        input,
+        output,
+        batches=batches,
+        size=size,
+        ratio=ratio,
+        seed=seed,
+        initial=initial,
+        rate=rate,
+        columns=names(columns) or None,
+        directed=directed,
+        overwrite=overwrite,
+    )
     seconds = time.perf_counter() - start
     if json:
         show_json({**found, "seconds": seconds})

@@ -19,5 +19,7 @@ class Held(Engine):
     def tasks(self, side: Side, chosen: Array, room: int) -> list[Task]:
         return [Task(self, side, chosen)] if chosen.size else []
 
-    def deliver(self, task: Task, frontier: Frontier, link: Link, get_buffer: GetBuffer, channel: int) -> Iterator[Delivery]:
+    def deliver(
+        self, task: Task, frontier: Frontier, link: Link, get_buffer: GetBuffer, channel: int
+    ) -> Iterator[Delivery]:
         yield from ()

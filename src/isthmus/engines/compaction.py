@@ -1,8 +1,9 @@
-"""Compaction: active lists are read, small gaps included, and packed side by side (ExpTM-compaction in HyTGraph; Subway).
+"""Compaction: active lists are read, small gaps included, and packed side by side (ExpTM-compaction in HyTGraph;
+Subway).
 
-On a disk lists are read as by zero-copy, across gaps that cost less than another request, and then packed by all cores, or by
-one if few vertices are active. Whole blocks are charged. Packing pays when the packed lists are used again, in further runs or from a
-cache. A link that packs by itself (a GPU's host) gets only the places of the lists.
+On a disk lists are read as by zero-copy, across gaps that cost less than another request, and then packed by all cores,
+or by one if few vertices are active. Whole blocks are charged. Packing pays when the packed lists are used again, in
+further runs or from a cache. A link that packs by itself (a GPU's host) gets only the places of the lists.
 """
 
 from __future__ import annotations
@@ -48,7 +49,9 @@ class Compaction(Engine):
         """One task for all: HyTGraph combines the partitions to be packed."""
         return [Task(self, side, chosen)] if chosen.size else []
 
-    def deliver(self, task: Task, frontier: Frontier, link: Link, get_buffer: GetBuffer, channel: int) -> Iterator[Delivery]:
+    def deliver(
+        self, task: Task, frontier: Frontier, link: Link, get_buffer: GetBuffer, channel: int
+    ) -> Iterator[Delivery]:
         side, cores = task.side, 1 if frontier.count < sizes.now.few_rows else None
         for among in windows(task, frontier):
             row = skip = 0
@@ -56,7 +59,9 @@ class Compaction(Engine):
                 buffer = get_buffer()
                 start = clock()
                 if link.packs:
-                    row, skip, delivery = read_rows(task, among, row, skip, 0, partial(packed_by, link, cores), buffer, channel, 1)
+                    row, skip, delivery = read_rows(
+                        task, among, row, skip, 0, partial(packed_by, link, cores), buffer, channel, 1
+                    )
                 else:
                     unpacked, lists = halves(buffer, side)
                     row, skip, delivery = read_rows(
@@ -71,7 +76,10 @@ class Compaction(Engine):
         rows = delivery.edges
         assert isinstance(rows, Rows)
         places = packed(rows.lengths)
-        targets, weights = lists.targets(side.target_dtype), lists.weights(side.weight_dtype) if side.weight_width else None
+        targets, weights = (
+            lists.targets(side.target_dtype),
+            lists.weights(side.weight_dtype) if side.weight_width else None,
+        )
         packers.pack(delivery.targets, rows.begins, rows.lengths, places, targets)
         if weights is not None:
             assert delivery.weights is not None

@@ -1,6 +1,7 @@
 """What every engine does: turn partitions into deliveries, buffers of edges that a kernel can work on.
 
-`Side` is what engines know of the graph: where one direction's lists begin and end (near) and where its edges lie (far).
+`Side` is what engines know of the graph: where one direction's lists begin and end (near) and where its edges lie
+(far).
 """
 
 from __future__ import annotations
@@ -70,7 +71,9 @@ class Buffer:
 
 @dataclass
 class Ranges:
-    """Ranges of vertices whose edges are contiguous: edges begin:end of vertices first:last. Edge e lies at e - base."""
+    """Ranges of vertices whose edges are contiguous: edges begin:end of vertices first:last. Edge e lies at e -
+    base.
+    """
 
     first: Array
     last: Array
@@ -131,7 +134,9 @@ class Resources:
 
 @dataclass(frozen=True)
 class Pass:
-    """A pass over all edges, to estimate its cost: bytes of the far arrays, and of the longest read that a buffer holds."""
+    """A pass over all edges, to estimate its cost: bytes of the far arrays, and of the longest read that a buffer
+    holds.
+    """
 
     sections: list[int]
     read_bytes: int
@@ -168,8 +173,8 @@ class Cost:
 class Engine(ABC):
     """A way to bring edges near. Engines hold no state of a run beyond what they are given.
 
-    A class declares itself by plain attributes. Built-in engines have fixed codes; others get one when they are first used
-    (`engines/registry.py`).
+    A class declares itself by plain attributes. Built-in engines have fixed codes; others get one when they are first
+    used (`engines/registry.py`).
     """
 
     name: ClassVar[str] = "engine"
@@ -177,7 +182,8 @@ class Engine(ABC):
     colour: ClassVar[str] = "#888899"  # in drawings; a contrast of 3 to white and to black suits both themes
     stage: ClassVar[int] = 0  # tasks ordered by contribution run by stage first
     streams: ClassVar[bool] = False  # the kernel itself fetches the bytes; the model counts one launch for a whole task
-    rereads_when_link_bound: ClassVar[bool] = False  # its deliveries hold whole lists of many vertices, worth another run
+    # Its deliveries hold whole lists of many vertices, worth another run.
+    rereads_when_link_bound: ClassVar[bool] = False
     observes: ClassVar[str] = ""  # the rate of the link that its reads measure: bandwidth or request_rate
 
     @classmethod
@@ -195,7 +201,9 @@ class Engine(ABC):
         """Cut the chosen partitions (ascending) into tasks; a buffer holds `room` bytes."""
 
     @abstractmethod
-    def deliver(self, task: Task, frontier: Frontier, link: Link, get_buffer: GetBuffer, channel: int) -> Iterator[Delivery]:
+    def deliver(
+        self, task: Task, frontier: Frontier, link: Link, get_buffer: GetBuffer, channel: int
+    ) -> Iterator[Delivery]:
         """Bring the task's active edges near, one buffer at a time."""
 
     def close(self) -> None:  # noqa: B027  # most hold nothing

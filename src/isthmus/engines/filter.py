@@ -39,7 +39,8 @@ class Filter(Engine):
         """Cut by size, in order: a prefix sum gives the places where a buffer is full."""
         if not chosen.size:
             return []
-        # In each zone an extent may touch one more block at each end than its bytes need; zones share a buffer by width.
+        # In each zone an extent may touch one more block at each end than its bytes need; zones share a buffer by
+        # width.
         narrow = min(side.width, side.weight_width or side.width)
         slack = (2 * side.entry_bytes // narrow + 1) * side.block
         sizes = side.partitions.slots[chosen] * side.entry_bytes + slack
@@ -55,7 +56,9 @@ class Filter(Engine):
             start = stop
         return tasks
 
-    def deliver(self, task: Task, frontier: Frontier, link: Link, get_buffer: GetBuffer, channel: int) -> Iterator[Delivery]:
+    def deliver(
+        self, task: Task, frontier: Frontier, link: Link, get_buffer: GetBuffer, channel: int
+    ) -> Iterator[Delivery]:
         side, parts = task.side, task.side.partitions
         starts, stops = neighbours(task.partitions)
         begin, end = parts.cuts[starts], parts.cuts[stops + 1]
@@ -78,7 +81,9 @@ class Filter(Engine):
     def _bring(self, task: Task, ranges: Ranges, link: Link, buffer: Buffer, channel: int) -> Delivery:
         side, block = task.side, link.profile.block
         at, sizes = outward(ranges.begin, ranges.end, side.width, block)
-        weight_at, weight_sizes = outward(ranges.begin, ranges.end, side.weight_width, block) if side.weight_width else (at[:0], at[:0])
+        weight_at, weight_sizes = (
+            outward(ranges.begin, ranges.end, side.weight_width, block) if side.weight_width else (at[:0], at[:0])
+        )
         extents = zones(side, at, sizes, weight_at, weight_sizes, buffer)
         requests = link.move(extents, buffer.bytes, channel)
         count = at.size
@@ -117,8 +122,17 @@ def as_rows(ranges: Ranges, frontier: Frontier, side: Side) -> Rows:
         vertices = frontier.rows(int(ranges.first[k]), int(ranges.last[k]))
         begins, weight_begins, lengths = (np.empty(vertices.size, np.int64) for _ in range(3))
         rows.rows_in_range(
-            vertices, *side.lists.arrays, ranges.begin[k], ranges.end[k], ranges.base[k], ranges.weight_base[k], begins, weight_begins,
+            vertices,
+            *side.lists.arrays,
+            ranges.begin[k],
+            ranges.end[k],
+            ranges.base[k],
+            ranges.weight_base[k],
+            begins,
+            weight_begins,
             lengths,
         )
         pieces.append((vertices, begins, weight_begins, lengths))
-    return Rows(*(np.concatenate(column) for column in zip(*pieces, strict=True))) if len(pieces) > 1 else Rows(*pieces[0])
+    return (
+        Rows(*(np.concatenate(column) for column in zip(*pieces, strict=True))) if len(pieces) > 1 else Rows(*pieces[0])
+    )

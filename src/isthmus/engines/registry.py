@@ -1,7 +1,7 @@
 """Engines by name: those of this folder, and those of other packages (entry points `isthmus.engines`).
 
-Policies choose engines by code, an integer, so that choices are arrays. Built-in engines have fixed codes. Another engine gets
-the next free code when it is first used, so its code is valid in one process only.
+Policies choose engines by code, an integer, so that choices are arrays. Built-in engines have fixed codes. Another
+engine gets the next free code when it is first used, so its code is valid in one process only.
 """
 
 from __future__ import annotations
@@ -50,4 +50,5 @@ def colour_of(name: str) -> str:
     return ENGINES[name].colour if name in ENGINES else Engine.colour
 
 
-NAMES: dict[int, str] = {code_of(name): name for name in ENGINES.declared}  # of engines with a code, in the order of drawings
+# of engines with a code, in the order of drawings.
+NAMES: dict[int, str] = {code_of(name): name for name in ENGINES.declared}

@@ -30,7 +30,9 @@ class Resident(Engine):
     def tasks(self, side: Side, chosen: Array, room: int) -> list[Task]:
         return [Task(self, side, chosen)] if chosen.size else []
 
-    def deliver(self, task: Task, frontier: Frontier, link: Link, get_buffer: GetBuffer, channel: int) -> Iterator[Delivery]:
+    def deliver(
+        self, task: Task, frontier: Frontier, link: Link, get_buffer: GetBuffer, channel: int
+    ) -> Iterator[Delivery]:
         targets, weights = self.arrays[task.side.name]
         zero = np.zeros(1, np.int64)
         everything = Ranges(zero, zero + frontier.vertices, zero, zero + task.side.lists.slots, zero, zero)

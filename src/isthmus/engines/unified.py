@@ -30,20 +30,25 @@ class Unified(Engine):
         """A modelled link has pages of its own; for other links they lie in the spare memory."""
         if isinstance(resources.link, ModelLink):
             return cls(resources.link)
-        sizes = [side.lists.slots * width for side in resources.sides for width in (side.width, side.weight_width) if width]
+        sizes = [
+            side.lists.slots * width for side in resources.sides for width in (side.width, side.weight_width) if width
+        ]
         return cls(Pages(resources.link, sizes, resources.memory, resources.evicts))
 
     @classmethod
     def pass_cost(cls, scan: Pass) -> Cost:
         """The cost of a miss on every page; on a disk a page is a block.
 
-        On a modelled device faults on neighbouring pages make migrations larger, so a pass comes near managed memory's peak rate.
+        On a modelled device faults on neighbouring pages make migrations larger, so a pass comes near managed memory's
+        peak rate.
         """
         if scan.model is None:
             return Cost(scan.block_bytes, scan.blocks, float(scan.profile.seconds(0, scan.blocks)))
         page = scan.model.managed.page_bytes
         moved = sum(-(-size // page) * page for size in scan.sections)
-        return Cost(moved, moved // scan.profile.block, moved / (scan.model.managed.peak_share * scan.profile.bandwidth))
+        return Cost(
+            moved, moved // scan.profile.block, moved / (scan.model.managed.peak_share * scan.profile.bandwidth)
+        )
 
     def __init__(self, pages: Link) -> None:
         self._pages = pages
@@ -58,7 +63,9 @@ class Unified(Engine):
     def tasks(self, side: Side, chosen: Array, room: int) -> list[Task]:
         return [Task(self, side, chosen)] if chosen.size else []
 
-    def deliver(self, task: Task, frontier: Frontier, link: Link, get_buffer: GetBuffer, channel: int) -> Iterator[Delivery]:
+    def deliver(
+        self, task: Task, frontier: Frontier, link: Link, get_buffer: GetBuffer, channel: int
+    ) -> Iterator[Delivery]:
         block = link.profile.block
         for delivery in lists_of(task, frontier, 0, self._pages.page, get_buffer, channel, block):
             delivery.bytes = delivery.requests * block

@@ -49,13 +49,15 @@ class ZeroCopy(Engine):
         """One task for all: HyTGraph combines zero-copy partitions."""
         return [Task(self, side, chosen)] if chosen.size else []
 
-    def deliver(self, task: Task, frontier: Frontier, link: Link, get_buffer: GetBuffer, channel: int) -> Iterator[Delivery]:
+    def deliver(
+        self, task: Task, frontier: Frontier, link: Link, get_buffer: GetBuffer, channel: int
+    ) -> Iterator[Delivery]:
         yield from lists_of(task, frontier, self.gap, link.gather, get_buffer, channel, link.profile.block)
 
 
 def lists_of(
     task: Task, frontier: Frontier, gap: int, bring: Bring, get_buffer: GetBuffer, channel: int, block: int
-) -> Iterator[Delivery]:  # fmt: skip
+) -> Iterator[Delivery]:
     """The active lists of a task, a buffer of them at a time."""
     for among in windows(task, frontier):
         row = skip = 0
@@ -68,25 +70,63 @@ def lists_of(
 
 
 def read_rows(
-    task: Task, among: tuple[Array, Array, Array], row: int, skip: int, gap: int, bring: Bring, buffer: Buffer, channel: int, block: int
+    task: Task,
+    among: tuple[Array, Array, Array],
+    row: int,
+    skip: int,
+    gap: int,
+    bring: Bring,
+    buffer: Buffer,
+    channel: int,
+    block: int,
 ) -> tuple[int, int, Delivery]:
-    """Read as many rows as the buffer holds, from `row` without its first `skip` edges; returns the next `row` and `skip`."""
+    """Read as many rows as the buffer holds, from `row` without its first `skip` edges; returns the next `row` and
+    `skip`.
+    """
     side = task.side
     most = among[0].size - row
     kept = np.empty(most, among[0].dtype)
-    edges, begins, weight_begins, lengths, at, sizes, weight_at, weight_sizes = (np.empty(most, np.int64) for _ in range(8))
+    edges, begins, weight_begins, lengths, at, sizes, weight_at, weight_sizes = (
+        np.empty(most, np.int64) for _ in range(8)
+    )
     row, skip, used, count, weight_count = rows.fill_with_rows(
-        *among, row, skip, side.width, side.weight_width, block, gap,
-        buffer.room, buffer.weight_room, kept, edges, begins, weight_begins, lengths, at, sizes, weight_at, weight_sizes,
-    )  # fmt: skip
+        *among,
+        row,
+        skip,
+        side.width,
+        side.weight_width,
+        block,
+        gap,
+        buffer.room,
+        buffer.weight_room,
+        kept,
+        edges,
+        begins,
+        weight_begins,
+        lengths,
+        at,
+        sizes,
+        weight_at,
+        weight_sizes,
+    )
     extents = zones(side, at[:count], sizes[:count], weight_at[:weight_count], weight_sizes[:weight_count], buffer)
     widths = (side.width, side.weight_width) if side.weight_width else (side.width,)
     lists = ListSpans(edges[:used], edges[:used] + lengths[:used], widths, side.first_section)
     requests = bring(extents, buffer.bytes, lists, channel) if count else 0
-    return row, skip, Delivery(
-        task, buffer.targets(side.target_dtype), buffer.weights(side.weight_dtype) if side.weight_width else None,
-        Rows(kept[:used], begins[:used], weight_begins[:used], lengths[:used]), buffer, extents.bytes, requests, far_begins=edges[:used],
-    )  # fmt: skip
+    return (
+        row,
+        skip,
+        Delivery(
+            task,
+            buffer.targets(side.target_dtype),
+            buffer.weights(side.weight_dtype) if side.weight_width else None,
+            Rows(kept[:used], begins[:used], weight_begins[:used], lengths[:used]),
+            buffer,
+            extents.bytes,
+            requests,
+            far_begins=edges[:used],
+        ),
+    )
 
 
 def windows(task: Task, frontier: Frontier) -> Iterator[tuple[Array, Array, Array]]:

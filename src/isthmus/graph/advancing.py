@@ -1,9 +1,11 @@
 """A graph that takes batches, wherever its edges lie: what changing graphs in memory and larger ones have in common.
 
-A batch is applied in two steps. `prepare` finds out what it changes and touches nothing, so a batch that is refused leaves no trace.
-`commit` changes the lists. Between the two, programs that keep their answers current correct them on the old edges.
+A batch is applied in two steps. `prepare` finds out what it changes and touches nothing, so a batch that is refused
+leaves no trace. `commit` changes the lists. Between the two, programs that keep their answers current correct them on
+the old edges.
 
-The graph stays simple: an edge that exists is not inserted twice. Removed vertices leave no hole: the last vertices take their numbers.
+The graph stays simple: an edge that exists is not inserted twice. Removed vertices leave no hole: the last vertices
+take their numbers.
 """
 
 from __future__ import annotations
@@ -64,7 +66,9 @@ class Undo:
 
 
 class AdvancingGraph(Graph):
-    """A graph whose snapshot advances by batches. `_begin` first, then `sides`, `negative_arcs` and `_take_snapshot`."""
+    """A graph whose snapshot advances by batches. `_begin` first, then `sides`, `negative_arcs` and
+    `_take_snapshot`.
+    """
 
     lists_are_near: bool  # all in memory at once: `gathered` has the lists of all vertices, and `pieces` one piece
     sides: Any  # by name; the same object twice if the graph is undirected
@@ -117,7 +121,8 @@ class AdvancingGraph(Graph):
     def gathered(self, side: str, rows: Array, weights: bool) -> Gathered:
         """The lists of some vertices, near: (begins, ends, targets, weights), all indexed as in the whole graph.
 
-        Only the lists of `rows` are valid, and only until the next call or batch. Without `weights`, theirs may be anything.
+        Only the lists of `rows` are valid, and only until the next call or batch. Without `weights`, theirs may be
+        anything.
         """
 
     @abstractmethod
@@ -169,12 +174,16 @@ class AdvancingGraph(Graph):
 
     @abstractmethod
     def joined(self, us: Array, vs: Array) -> Array:
-        """Whether there is an edge u -> v now, for each pair of vertex numbers; numbers beyond all vertices have none."""
+        """Whether there is an edge u -> v now, for each pair of vertex numbers; numbers beyond all vertices have
+        none.
+        """
 
     def commit(self, change: Change) -> Undo:
         """Apply a prepared batch; returns what `revert` needs."""
         if change.number != self.number + 1:
-            raise BatchError(f"this change was prepared for snapshot {change.number - 1}, and the graph is at {self.number}")
+            raise BatchError(
+                f"this change was prepared for snapshot {change.number - 1}, and the graph is at {self.number}"
+            )
         undo = Undo(self.edges, self.self_loops, self.negative_arcs, self.changing_ids.kept())
         self._vertices_added(change)
         self.sides["out"].apply(change.out)
@@ -188,7 +197,8 @@ class AdvancingGraph(Graph):
     def revert(self, change: Change, undo: Undo) -> None:
         """Undo a batch that was committed and not renumbered yet. Edges may lie elsewhere in their lists afterwards."""
         out = change.out
-        rows = np.flatnonzero(out.vertices <= out.others) if not self.directed else np.arange(out.vertices.size)  # each edge once
+        # Each edge once.
+        rows = np.flatnonzero(out.vertices <= out.others) if not self.directed else np.arange(out.vertices.size)
         search = self.search(out.vertices[rows], out.others[rows])
         search.find(np.zeros(rows.size, np.uint8))
         actions, weights = UNDONE_BY[out.actions[rows]], change.old_weights[rows] if self.weighted else search.old
@@ -234,7 +244,10 @@ class AdvancingGraph(Graph):
             us, vs = np.minimum(us, vs), np.maximum(us, vs)
         order = sorted_pairs(us, vs, self.vertices)
         new = self.search(us[order].astype(kind), vs[order].astype(kind))
-        for search, action, weights in ((old, DELETE, old.old), (new, INSERT, old.old[order] if self.weighted else old.old)):
+        for search, action, weights in (
+            (old, DELETE, old.old),
+            (new, INSERT, old.old[order] if self.weighted else old.old),
+        ):
             actions = np.full(us.size, action, np.uint8)
             for name in ("out", "in") if self.directed else ("out",):
                 self.sides[name].apply(search.changes(name, actions, weights)[0])
@@ -269,12 +282,23 @@ class AdvancingGraph(Graph):
 
     def _facts(self) -> dict[str, Any]:
         return {
-            "path": None, "batch": self.number, "vertices": self.vertices, "edges": self.edges, "arcs": self.arcs,
-            "directed": self.directed, "weighted": self.weighted,
-            "weight_type": str(self.snapshot.weight_dtype) if self.weighted else None, "edge_bytes": self.edge_bytes,
-            "ids": self.changing_ids.kind, "order": self.order, "self_loops": self.self_loops, "in_edges": True,
-            "store_bytes": self.near_bytes, "origin": {}, "sections": {},
-        }  # fmt: skip
+            "path": None,
+            "batch": self.number,
+            "vertices": self.vertices,
+            "edges": self.edges,
+            "arcs": self.arcs,
+            "directed": self.directed,
+            "weighted": self.weighted,
+            "weight_type": str(self.snapshot.weight_dtype) if self.weighted else None,
+            "edge_bytes": self.edge_bytes,
+            "ids": self.changing_ids.kind,
+            "order": self.order,
+            "self_loops": self.self_loops,
+            "in_edges": True,
+            "store_bytes": self.near_bytes,
+            "origin": {},
+            "sections": {},
+        }
 
     @property
     def near_bytes(self) -> int:

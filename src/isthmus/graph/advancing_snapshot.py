@@ -1,4 +1,6 @@
-"""A graph that takes batches at one moment, as the parts above `graph/` see it: what those in memory and those on disk have in common."""
+"""A graph that takes batches at one moment, as the parts above `graph/` see it: what those in memory and those on disk
+have in common.
+"""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
 """Checks of edges as they arrive from files, before a kernel sees them.
 
-Every block is compared with its checksum if the run verifies what it reads. Checksums can be forged, so the entries are checked
-as well, whether or not the run verifies: targets must be vertices, and weights finite and not negative, unless the graph has
-negative weights. Kernels then need no checks of their own.
+Every block is compared with its checksum if the run verifies what it reads. Checksums can be forged, so the entries are
+checked as well, whether or not the run verifies: targets must be vertices, and weights finite and not negative, unless
+the graph has negative weights. Kernels then need no checks of their own.
 """
 
 from __future__ import annotations
@@ -43,7 +43,9 @@ class Arrivals:
         if data.size <= FEW * BLOCK:
             self._check_few(section, first, data)
             return
-        status, block = check_blocks(data, 0, data.size, first, self.rules[section], self.sums, np.empty(SCRATCH, np.uint64))
+        status, block = check_blocks(
+            data, 0, data.size, first, self.rules[section], self.sums, np.empty(SCRATCH, np.uint64)
+        )
         if status != FINE:
             raise self.error(section, status, block)
 

@@ -25,4 +25,6 @@ def texts(offsets: Array, data: Array) -> Any:
     """An Arrow array of strings: string i is data[offsets[i]:offsets[i + 1]], in UTF-8."""
     import pyarrow as pa
 
-    return pa.LargeStringArray.from_buffers(offsets.size - 1, pa.py_buffer(np.ascontiguousarray(offsets)), pa.py_buffer(data))
+    return pa.LargeStringArray.from_buffers(
+        offsets.size - 1, pa.py_buffer(np.ascontiguousarray(offsets)), pa.py_buffer(data)
+    )

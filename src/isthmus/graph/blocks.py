@@ -1,6 +1,7 @@
 """Checksums of blocks. Every file of a store is a sequence of blocks, and a table has the XXH3-64 of each.
 
-The manifest has the checksum of every table, so a block belongs to its section and its store: exchanged files do not match.
+The manifest has the checksum of every table, so a block belongs to its section and its store: exchanged files do not
+match.
 """
 
 from __future__ import annotations
@@ -22,7 +23,9 @@ def checksums(data: Array) -> Array:
     count = data.size // BLOCK
     if count <= FEW:
         blocks = data.data
-        return np.array([xxhash.xxh3_64_intdigest(blocks[at : at + BLOCK]) for at in range(0, data.size, BLOCK)], np.uint64)
+        return np.array(
+            [xxhash.xxh3_64_intdigest(blocks[at : at + BLOCK]) for at in range(0, data.size, BLOCK)], np.uint64
+        )
     from isthmus.kernels.blocks import hash_blocks
 
     sums = np.empty(count, np.uint64)
@@ -37,7 +40,9 @@ def damaged(data: Array, sums: Array) -> list[int]:
 
 
 def wrong_sum(path: Any, block: int) -> StoreError:
-    return StoreError(f"{path}: block {block} at byte {block * BLOCK}: the checksum does not match; the store is damaged")
+    return StoreError(
+        f"{path}: block {block} at byte {block * BLOCK}: the checksum does not match; the store is damaged"
+    )
 
 
 def table_digest(file: OpenFile, blocks: int, table: Array | None = None) -> str:

@@ -24,7 +24,8 @@ from isthmus.threads import Pool
 
 MOST_BUCKETS = 8192
 TABLE_BITS = 16
-LIST_BYTES = 20  # of a list with one entry: its vertex, its length, and half of the entry, whose other half a key has room for
+# of a list with one entry: its vertex, its length, and half of the entry, whose other half a key has room for.
+LIST_BYTES = 20
 Result = TypeVar("Result")
 Finish = Callable[[Array, "Array | None"], Result]
 
@@ -55,21 +56,28 @@ class Splitters:
             return np.array([0, keys.size], np.int64)
         starts = np.empty(len(self) + 1, np.int64)
         arcs.scatter(
-            keys, weights, self.table, self.shift, self.values,
-            starts, np.empty(keys.size, np.uint16), out, out_weights,
-        )  # fmt: skip
+            keys, weights, self.table, self.shift, self.values, starts, np.empty(keys.size, np.uint16), out, out_weights
+        )
         return starts
 
 
 class Buckets:
     """Takes blocks of keys in any order of arrival and returns the keys sorted.
 
-    `most` bounds the keys to come, `high` their values. `weights` is the type that travels with each key, or
-    None. `parallel` is what `finish` does with equal keys (`kernels.arcs`); unless it keeps all, equal keys come in one call.
+    `most` bounds the keys to come, `high` their values. `weights` is the type that travels with each key, or None.
+    `parallel` is what `finish` does with equal keys (`kernels.arcs`); unless it keeps all, equal keys come in one call.
     """
 
     def __init__(
-        self, sample: Array, most: int, high: int, weights: Any, parallel: int, budget: Budget, folder: Path, threads: int
+        self,
+        sample: Array,
+        most: int,
+        high: int,
+        weights: Any,
+        parallel: int,
+        budget: Budget,
+        folder: Path,
+        threads: int,
     ) -> None:
         self._budget, self._folder, self._threads = budget, folder, threads
         self._high, self._parallel = high, parallel
@@ -91,8 +99,8 @@ class Buckets:
             self.bucket_keys = sizes.now.cached_keys
         else:
             self._scratch = Scratch(folder)
-            # Held per bucket, for each thread and those waiting: keys, and either a spare or the lists made of them, which may be
-            # as many as the keys.
+            # Held per bucket, for each thread and those waiting: keys, and either a spare or the lists made of them,
+            # which may be as many as the keys.
             held = 2 * self._width + LIST_BYTES
             self.bucket_keys = max(sizes.now.cached_keys, int(budget.left * 0.7) // ((threads + 2) * held))
         wanted = min(MOST_BUCKETS, max(1, -(-most // self.bucket_keys)))
@@ -103,7 +111,9 @@ class Buckets:
         return self._scratch is not None
 
     def add(self, index: int, keys: Array, weights: Array | None) -> None:
-        """Distribute block `index` into buckets; equal keys keep the order of their blocks and their order inside a block."""
+        """Distribute block `index` into buckets; equal keys keep the order of their blocks and their order inside a
+        block.
+        """
         if self._arena is not None:
             with self._lock:
                 at, self._next = self._next, self._next + keys.size
@@ -179,7 +189,9 @@ class Buckets:
     def _sorted_large(
         self, pool: Pool, order: list[Any], bounds: Array, bucket: int, size: int, finish: Finish[Result]
     ) -> Iterator[Result]:
-        """Sort a bucket that is larger than the sample predicted: distribute it again, or stream it if all its keys are equal."""
+        """Sort a bucket that is larger than the sample predicted: distribute it again, or stream it if all its keys are
+        equal.
+        """
         sample, low, high = [], None, None
         for keys, _ in self._slices(order, bounds, bucket):
             sample.append(keys[:: max(1, keys.size // 512)].copy())
@@ -195,9 +207,15 @@ class Buckets:
                 yield finish(*merge(slices, self._parallel))
             return
         again = Buckets(
-            np.concatenate(sample), size, self._high, self._weights, self._parallel,
-            self._budget, self._folder, self._threads,
-        )  # fmt: skip
+            np.concatenate(sample),
+            size,
+            self._high,
+            self._weights,
+            self._parallel,
+            self._budget,
+            self._folder,
+            self._threads,
+        )
         try:
             for index, (keys, weights) in enumerate(self._slices(order, bounds, bucket)):
                 again.add(index, np.ascontiguousarray(keys), weights)
@@ -251,7 +269,9 @@ def sort(keys: Array, weights: Array | None) -> None:
     for begin, end in itertools.pairwise(starts):
         part = slice(begin, end)
         arcs.radix_sort(
-            spare[part], None if spare_weights is None else spare_weights[part],
-            keys[part], None if weights is None else weights[part],
-        )  # fmt: skip
+            spare[part],
+            None if spare_weights is None else spare_weights[part],
+            keys[part],
+            None if weights is None else weights[part],
+        )
     copy(spare, spare_weights, keys, weights)

@@ -30,30 +30,46 @@ ORDERS = ("natural", "hub")
 
 
 def ingest(
-    edges: Any, path: str | Path, /, *, order: str = "natural", overwrite: bool = False, memory: str | int | None = None,
-    threads: int | None = None, progress: Progress = SILENT, **options: Any,
-) -> Graph:  # fmt: skip
+    edges: Any,
+    path: str | Path,
+    /,
+    *,
+    order: str = "natural",
+    overwrite: bool = False,
+    memory: str | int | None = None,
+    threads: int | None = None,
+    progress: Progress = SILENT,
+    **options: Any,
+) -> Graph:
     """Read edges into a new store at `path`, within `memory`, and open it.
 
-    `edges` is a path (also a pattern such as "edges-*.parquet"), arrays (sources, targets[, weights]), a list of tuples, a SciPy matrix,
-    a NetworkX graph, or a table of pandas, polars, pyarrow or DuckDB.
+    `edges` is a path (also a pattern such as "edges-*.parquet"), arrays (sources, targets[, weights]), a list of
+    tuples, a SciPy matrix, a NetworkX graph, or a table of pandas, polars, pyarrow or DuckDB.
 
-    How to read: format, source, target, weight, header, ids, vertices, comments, allow_negative, max_expansion, missing.
-    What to keep: directed, self_loops ("keep" or "drop"), parallel ("keep", "drop", "min", "sum"),
-    in_edges, weight_dtype. A format may have further options of its own. `order="hub"` numbers vertices by degree, which some recipes use.
-    The graph's `report` says what was read, dropped and merged.
+    How to read: format, source, target, weight, header, ids, vertices, comments, allow_negative, max_expansion,
+    missing. What to keep: directed, self_loops ("keep" or "drop"), parallel ("keep", "drop", "min", "sum"), in_edges,
+    weight_dtype. A format may have further options of its own. `order="hub"` numbers vertices by degree, which some
+    recipes use. The graph's `report` says what was read, dropped and merged.
 
-    Raises GraphFormatError for an input that does not follow its format, StoreError if there is a store at `path` and `overwrite` is
-    False, and BudgetError if `memory` is too small.
+    Raises GraphFormatError for an input that does not follow its format, StoreError if there is a store at `path` and
+    `overwrite` is False, and BudgetError if `memory` is too small.
     """
     reading, cleaning = split_options(options)
-    return build(open_source(edges, reading), cleaning, path_of("ingest", path), order, overwrite, memory, threads, progress)
+    return build(
+        open_source(edges, reading), cleaning, path_of("ingest", path), order, overwrite, memory, threads, progress
+    )
 
 
 def read(
-    edges: Any, /, *, order: str = "natural", memory: str | int | None = None, threads: int | None = None,
-    progress: Progress = SILENT, **options: Any,
-) -> Graph:  # fmt: skip
+    edges: Any,
+    /,
+    *,
+    order: str = "natural",
+    memory: str | int | None = None,
+    threads: int | None = None,
+    progress: Progress = SILENT,
+    **options: Any,
+) -> Graph:
     """Read edges into a graph in memory. Inputs, options and errors are those of `ingest`.
 
     ```python
@@ -69,11 +85,23 @@ def read(
 
 
 def generate(
-    kind: str, path: str | Path | None = None, *, seed: int = 1, directed: bool = False, weights: str | None = None,
-    weight_dtype: str | None = None, self_loops: str = "drop", parallel: str = "drop", in_edges: bool = True,
-    order: str = "natural", overwrite: bool = False, memory: str | int | None = None, threads: int | None = None,
-    progress: Progress = SILENT, **shape: Any,
-) -> Graph:  # fmt: skip
+    kind: str,
+    path: str | Path | None = None,
+    *,
+    seed: int = 1,
+    directed: bool = False,
+    weights: str | None = None,
+    weight_dtype: str | None = None,
+    self_loops: str = "drop",
+    parallel: str = "drop",
+    in_edges: bool = True,
+    order: str = "natural",
+    overwrite: bool = False,
+    memory: str | int | None = None,
+    threads: int | None = None,
+    progress: Progress = SILENT,
+    **shape: Any,
+) -> Graph:
     """Make a graph of a `kind`, in a store at `path` or, without one, in memory. The same `seed` makes the same graph.
 
     - "rmat": `scale` (2**scale vertices), `edge_factor`, `preset` or `probabilities`, `permute`
@@ -106,11 +134,15 @@ def generate(
     elif weight_dtype is not None:
         raise OptionError("a weight type needs a range of weights")
     cleaning = Cleaning(directed, self_loops, parallel, in_edges)
-    return build(source, cleaning, None if path is None else path_of("path", path), order, overwrite, memory, threads, progress)
+    return build(
+        source, cleaning, None if path is None else path_of("path", path), order, overwrite, memory, threads, progress
+    )
 
 
 def check_shape(kind: str, shape: dict[str, Any]) -> None:
-    """Raise OptionError for parameters of a generator that are unknown, missing or of the wrong kind; it checks their sizes itself."""
+    """Raise OptionError for parameters of a generator that are unknown, missing or of the wrong kind; it checks their
+    sizes itself.
+    """
     has = [name for name in inspect.signature(KINDS[kind]).parameters if name not in ("seed", "directed")]
     try:
         inspect.signature(KINDS[kind]).bind(**shape)
@@ -127,16 +159,26 @@ def check_shape(kind: str, shape: dict[str, Any]) -> None:
 
 
 def split_options(options: dict[str, Any]) -> tuple[ReadOptions, Cleaning]:
-    """Options split into how to read and what to keep. Other names may belong to the format, which checks them when it opens the input."""
+    """Options split into how to read and what to keep. Other names may belong to the format, which checks them when it
+    opens the input.
+    """
     own = {name: value for name, value in options.items() if name not in (READING - {"own"}) | CLEANING}
-    reading = ReadOptions(**{name: value for name, value in options.items() if name in READING and name != "own"}, own=own)
+    reading = ReadOptions(
+        **{name: value for name, value in options.items() if name in READING and name != "own"}, own=own
+    )
     return reading, Cleaning(**{name: value for name, value in options.items() if name in CLEANING})
 
 
 def build(
-    source: EdgeSource, cleaning: Cleaning, path: str | Path | None, order: str, overwrite: bool,
-    memory: str | int | None, threads: int | None, progress: Progress,
-) -> Graph:  # fmt: skip
+    source: EdgeSource,
+    cleaning: Cleaning,
+    path: str | Path | None,
+    order: str,
+    overwrite: bool,
+    memory: str | int | None,
+    threads: int | None,
+    progress: Progress,
+) -> Graph:
     """Run an ingest into a store at `path` (None: into memory).
 
     Hub order depends on the degrees of the finished graph, so any input but a finished store is built in natural
@@ -178,8 +220,14 @@ def is_final(source: EdgeSource, cleaning: Cleaning) -> bool:
 
 
 def still_simple(source: EdgeSource, cleaning: Cleaning) -> Cleaning:
-    """The cleaning, with parallel "drop" for a store that has and gets no parallel edges; making it undirected may create some."""
-    if not isinstance(source, StoreSource) or source.store.manifest.parallel or cleaning.directed not in (None, source.directed):
+    """The cleaning, with parallel "drop" for a store that has and gets no parallel edges; making it undirected may
+    create some.
+    """
+    if (
+        not isinstance(source, StoreSource)
+        or source.store.manifest.parallel
+        or cleaning.directed not in (None, source.directed)
+    ):
         return cleaning
     return replace(cleaning, parallel="drop") if cleaning.parallel == "keep" else cleaning
 

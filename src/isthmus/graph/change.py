@@ -20,11 +20,11 @@ def plain_row(row: int) -> str:
 
 @dataclass
 class Edits:
-    """A batch as its sender wrote it, in order of arrival: each row has an operation (INSERT, DELETE, REWEIGH) and an edge
-    by user ids.
+    """A batch as its sender wrote it, in order of arrival: each row has an operation (INSERT, DELETE, REWEIGH) and an
+    edge by user ids.
 
-    `added` and `removed` are vertices. A vertex of an inserted edge need not be added. `where`, `where_added` and `where_removed` name
-    a row in the sender's words, for messages.
+    `added` and `removed` are vertices. A vertex of an inserted edge need not be added. `where`, `where_added` and
+    `where_removed` name a row in the sender's words, for messages.
     """
 
     wishes: Array
@@ -54,8 +54,8 @@ class Edits:
 class Change:
     """What a batch does to a graph, by vertex numbers; made by `prepare`.
 
-    `out` has every arc that changes, and `into` the same arcs by their heads; they are the same for an undirected graph. Deleted arcs of
-    `out` have their old weights there; `old_weights` has the old weights of those that change.
+    `out` has every arc that changes, and `into` the same arcs by their heads; they are the same for an undirected
+    graph. Deleted arcs of `out` have their old weights there; `old_weights` has the old weights of those that change.
     """
 
     number: int  # of the snapshot that it leads to
@@ -84,7 +84,9 @@ class Change:
 
 
 def negatives_gained(changes: SideChanges, old: Array) -> int:
-    """How many more arcs have negative weights after these changes; `old` are the weights that deleted and reweighed arcs had."""
+    """How many more arcs have negative weights after these changes; `old` are the weights that deleted and reweighed
+    arcs had.
+    """
     if not changes.weights.size:
         return 0
     now = (changes.actions != DELETE) & (changes.weights < 0)
@@ -93,7 +95,9 @@ def negatives_gained(changes: SideChanges, old: Array) -> int:
 
 
 def sorted_pairs(us: Array, vs: Array, vertices: int) -> Array:
-    """The stable order of pairs by u, then v: numbers from 0 to `vertices`, which stands for a vertex that does not exist."""
+    """The stable order of pairs by u, then v: numbers from 0 to `vertices`, which stands for a vertex that does not
+    exist.
+    """
     bits = int(vertices).bit_length()
     if 2 * bits > 64:
         return np.lexsort((vs, us))

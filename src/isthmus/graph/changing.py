@@ -50,7 +50,9 @@ class ChangingGraph(AdvancingGraph):
             self.team.close()
             user = graph.ids.users(np.array([v])).tolist()[0]
             remedy = "ingest it with parallel='min', 'sum' or 'drop'"
-            raise GraphFormatError(f"{graph} has parallel edges, for example at vertex {user!r}; a changing graph has none: {remedy}")
+            raise GraphFormatError(
+                f"{graph} has parallel edges, for example at vertex {user!r}; a changing graph has none: {remedy}"
+            )
 
     def _packed(self, base: Snapshot, side: str, align: bool | None) -> PackedLists:
         if not base.has_in_edges and side == "in":
@@ -75,7 +77,9 @@ class ChangingGraph(AdvancingGraph):
         return super().prepare(edits, strict)
 
     def _check_mirrored(self) -> None:
-        """Before vertices are first removed: both sides have the same arcs, as otherwise some would lead to vertices that are gone."""
+        """Before vertices are first removed: both sides have the same arcs, as otherwise some would lead to vertices
+        that are gone.
+        """
         if self._is_mirrored:
             return
         fault = mirror.fault(self.sides["out"], self.sides["in"], self.team)
@@ -106,7 +110,9 @@ class ChangingGraph(AdvancingGraph):
         return Search(self.sides, self.directed, tails, heads, self.team)
 
     def joined(self, us: Array, vs: Array) -> Array:
-        """Whether there is an edge u -> v now, for each pair of vertex numbers; numbers beyond all vertices have none."""
+        """Whether there is an edge u -> v now, for each pair of vertex numbers; numbers beyond all vertices have
+        none.
+        """
         out, into = self.sides["out"].arrays()[:3], self.sides["in"].arrays()[:3]
         us, vs = us.astype(out[2].dtype), vs.astype(out[2].dtype)
         exists = np.empty(us.size, np.uint8)

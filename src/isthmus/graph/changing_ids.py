@@ -1,7 +1,8 @@
 """Ids of a graph whose vertices come and go.
 
-A vertex keeps its number, except that the last vertices take the numbers of removed ones. New vertices get the next numbers, so
-numbers do not follow the order of ids. The id map in natural order (`ids.py`) is built on demand, and kept until vertices change.
+A vertex keeps its number, except that the last vertices take the numbers of removed ones. New vertices get the next
+numbers, so numbers do not follow the order of ids. The id map in natural order (`ids.py`) is built on demand, and kept
+until vertices change.
 """
 
 from __future__ import annotations
@@ -27,7 +28,9 @@ def ascending(users: Array) -> Array:
 
 
 class Naming:
-    """The ids of the vertices between two changes of them. Snapshots keep it, so that they never see ids of later ones."""
+    """The ids of the vertices between two changes of them. Snapshots keep it, so that they never see ids of later
+    ones.
+    """
 
     def __init__(self, kind: str, vertices: int, users: Array | None = None, natural: Ids | None = None) -> None:
         self.kind, self.vertices = kind, vertices
@@ -161,5 +164,7 @@ class ChangingIds:
                 raise UnknownVertexError(f"the graph's ids are texts, the batch has {users.dtype}")
             return users
         if users.dtype == object or users.dtype.kind not in "iu":
-            raise UnknownVertexError(f"the graph's ids are integers, the batch has {'texts' if users.dtype == object else users.dtype}")
+            raise UnknownVertexError(
+                f"the graph's ids are integers, the batch has {'texts' if users.dtype == object else users.dtype}"
+            )
         return users

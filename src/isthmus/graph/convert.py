@@ -1,4 +1,6 @@
-"""A graph as an object of another library, and back: Arrow, SciPy, NetworkX. Edges are in the users' ids, in natural order."""
+"""A graph as an object of another library, and back: Arrow, SciPy, NetworkX. Edges are in the users' ids, in natural
+order.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +14,9 @@ from isthmus.graph.outgoing import Outgoing, has_parallel
 
 
 def edge_batches(graph: Graph, memory: str | int | None = None) -> Any:
-    """The edges as an Arrow reader of batches: source, target and, of a weighted graph, weight. Batches are read when they are taken."""
+    """The edges as an Arrow reader of batches: source, target and, of a weighted graph, weight. Batches are read when
+    they are taken.
+    """
     import pyarrow as pa
 
     edges = Outgoing(graph, memory)
@@ -22,14 +26,18 @@ def edge_batches(graph: Graph, memory: str | int | None = None) -> Any:
 def to_scipy(graph: Graph) -> Any:
     """The adjacency matrix as a SciPy CSR array. Row and column i belong to the i-th smallest id.
 
-    Entries are weights, or True in an unweighted graph. An undirected edge has two entries; parallel edges have one each.
+    Entries are weights, or True in an unweighted graph. An undirected edge has two entries; parallel edges have one
+    each.
     """
     from scipy.sparse import csr_array
 
     edges = Outgoing(graph)
     dtype = np.int32 if max(edges.vertices, edges.arcs) < 1 << 31 else np.int64
     offsets = np.concatenate([part.astype(dtype) for part in edges.offsets()])
-    targets, values = np.empty(edges.arcs, dtype), np.ones(edges.arcs, edges.weight_dtype if edges.weighted else np.bool_)
+    targets, values = (
+        np.empty(edges.arcs, dtype),
+        np.ones(edges.arcs, edges.weight_dtype if edges.weighted else np.bool_),
+    )
     at = 0
     for _, some, weights in edges.both():
         targets[at : at + some.size] = some
@@ -40,12 +48,19 @@ def to_scipy(graph: Graph) -> Any:
 
 
 def to_networkx(graph: Graph) -> Any:
-    """A NetworkX graph: directed or not, a multigraph if there are parallel edges, weights as the attribute `weight`."""
+    """A NetworkX graph: directed or not, a multigraph if there are parallel edges, weights as the attribute
+    `weight`.
+    """
     import networkx as nx
 
     edges = Outgoing(graph)
     several = graph.parallel and has_parallel(edges.both())
-    made = {(True, True): nx.MultiDiGraph, (True, False): nx.DiGraph, (False, True): nx.MultiGraph, (False, False): nx.Graph}
+    made = {
+        (True, True): nx.MultiDiGraph,
+        (True, False): nx.DiGraph,
+        (False, True): nx.MultiGraph,
+        (False, False): nx.Graph,
+    }
     found = made[graph.directed, several]()
     found.add_nodes_from(edges.users(np.arange(graph.vertices)).to_pylist())
     for batch in edges.batches():
@@ -60,8 +75,8 @@ def to_networkx(graph: Graph) -> Any:
 def from_networkx(graph: Any, weight: str | None = "weight", **options: Any) -> Graph:
     """A graph in memory from a NetworkX graph, whose nodes are all integers or all strings.
 
-    `weight` is the attribute of the edges that holds their weights (None: read none); an edge without it counts 1, as in NetworkX.
-    Other options are those of `isthmus.read`.
+    `weight` is the attribute of the edges that holds their weights (None: read none); an edge without it counts 1, as
+    in NetworkX. Other options are those of `isthmus.read`.
     """
     from isthmus.graph.build import read
     from isthmus.graph.formats import naming

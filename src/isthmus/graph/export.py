@@ -26,22 +26,34 @@ STREAM = ".tsv"  # the ending that a stream without a name gets
 
 
 def export(
-    graph: Graph, path: Any, format: str | None = None, *, weights: bool = True, header: bool | None = None,
-    memory: str | int | None = None, progress: Progress = SILENT,
-) -> None:  # fmt: skip
+    graph: Graph,
+    path: Any,
+    format: str | None = None,
+    *,
+    weights: bool = True,
+    header: bool | None = None,
+    memory: str | int | None = None,
+    progress: Progress = SILENT,
+) -> None:
     """Write the edges of a graph to a file, or to an open binary file, within `memory`.
 
-    `format` is the name of a format or an ending; by default it follows from the name of the file. `weights=False` leaves out the
-    weights. `header` says whether text begins with a line of names; by default .csv does. What the format cannot hold is an error
-    or, where it is only left out, a warning.
+    `format` is the name of a format or an ending; by default it follows from the name of the file. `weights=False`
+    leaves out the weights. `header` says whether text begins with a line of names; by default .csv does. What the
+    format cannot hold is an error or, where it is only left out, a warning.
     """
     warn(exported(graph, path, format, weights=weights, header=header, memory=memory, progress=progress))
 
 
 def exported(
-    graph: Graph, path: Any, format: str | None = None, *, weights: bool = True, header: bool | None = None,
-    memory: str | int | None = None, progress: Progress = SILENT,
-) -> list[str]:  # fmt: skip
+    graph: Graph,
+    path: Any,
+    format: str | None = None,
+    *,
+    weights: bool = True,
+    header: bool | None = None,
+    memory: str | int | None = None,
+    progress: Progress = SILENT,
+) -> list[str]:
     """Like `export`; returns the notes for the user."""
     if not isinstance(graph, Graph):
         raise OptionError(f"export: expected a graph, got {type(graph).__name__}")
@@ -50,7 +62,14 @@ def exported(
     if header is not None and chosen.name != "text":
         raise OptionError(f"{file or 'export'}: is {chosen.words}; {option('header')} does not apply to it")
     with graph.reading():
-        edges = Outgoing(graph, memory, flag("weights", weights), ending, None if header is None else flag("header", header), progress)
+        edges = Outgoing(
+            graph,
+            memory,
+            flag("weights", weights),
+            ending,
+            None if header is None else flag("header", header),
+            progress,
+        )
         progress.stage("writing", None, "arcs")
         assert chosen.save is not None
         if file is None:
@@ -74,8 +93,8 @@ def save_one(chosen: Format, edges: Outgoing, path: Path) -> None:
 def save_parts(chosen: Format, edges: Outgoing, path: Path) -> None:
     """Write the files of a format that has several.
 
-    They are replaced one after the other when all are complete. The old description goes before that, and the new one comes last, so
-    that a mix of old and new files cannot be opened.
+    They are replaced one after the other when all are complete. The old description goes before that, and the new one
+    comes last, so that a mix of old and new files cannot be opened.
     """
     assert chosen.save is not None
     old, removed = chosen.part(path, chosen.parts[-1]), False
@@ -95,12 +114,18 @@ def save_parts(chosen: Format, edges: Outgoing, path: Path) -> None:
         if not removed:
             raise
         why = f"cannot replace the graph: {error.strerror or error}"
-        raise StoreError(f"{path}: {why}; the old graph cannot be opened any more, {old.name} was removed; export it again") from error
+        raise StoreError(
+            f"{path}: {why}; the old graph cannot be opened any more, {old.name} was removed; export it again"
+        ) from error
 
 
 def chosen_format(path: Path | None, format: str | None) -> tuple[Format, str]:
     """(The format to write, the ending that tells its variants apart)."""
-    endings = [ending.lower() for ending in path.suffixes if ending.lower() not in COMPRESSED] if path is not None else [STREAM]
+    endings = (
+        [ending.lower() for ending in path.suffixes if ending.lower() not in COMPRESSED]
+        if path is not None
+        else [STREAM]
+    )
     ending = endings[-1] if endings else ""
     if format is not None and format not in FORMATS:
         ending, format = f".{format.lower().removeprefix('.')}", None
@@ -109,7 +134,11 @@ def chosen_format(path: Path | None, format: str | None) -> tuple[Format, str]:
     names = [format] if format is not None else savers(ending)
     if len(names) != 1:
         known = ", ".join(sorted(ending for ending in built_in_endings() if savers(ending)))
-        why = f"could be {' or '.join(names)}; give {option('format')}" if names else f"expected a name that ends in {known}"
+        why = (
+            f"could be {' or '.join(names)}; give {option('format')}"
+            if names
+            else f"expected a name that ends in {known}"
+        )
         raise OptionError(f"{path or 'export'}: {why}")
     chosen = FORMATS[names[0]]
     if chosen.save is None:
@@ -126,13 +155,22 @@ def written() -> list[str]:
 
 
 def savers(ending: str) -> list[str]:
-    """Names of the formats with this ending that can be written; of other packages only if no built-in one has the ending.
+    """Names of the formats with this ending that can be written; of other packages only if no built-in one has the
+    ending.
 
     A format of several files is written only if it is named.
     """
     if ending in built_in_endings():
-        return [name for name in built_in_endings()[ending] if name in written() and not FORMATS.declared[name].facts.get("parts")]
-    return [name for name in FORMATS if name not in FORMATS.declared and ending in FORMATS[name].endings and FORMATS[name].save is not None]
+        return [
+            name
+            for name in built_in_endings()[ending]
+            if name in written() and not FORMATS.declared[name].facts.get("parts")
+        ]
+    return [
+        name
+        for name in FORMATS
+        if name not in FORMATS.declared and ending in FORMATS[name].endings and FORMATS[name].save is not None
+    ]
 
 
 @contextmanager

@@ -1,9 +1,9 @@
 """Reading extents of files: O_DIRECT reads into aligned memory, many in flight, bypassing the page cache.
 
-If the file system refuses O_DIRECT, reads go through the page cache and their pages are dropped afterwards, to
-respect the memory budget; the reader's notes say so. If native asynchronous I/O is missing, threads read instead. A
-read that fails or is short is repeated as a plain read through the page cache. That read either succeeds or raises an error
-with file and offset. All reads of a small graph are plain ones: its first run then has less to compile.
+If the file system refuses O_DIRECT, reads go through the page cache and their pages are dropped afterwards, to respect
+the memory budget; the reader's notes say so. If native asynchronous I/O is missing, threads read instead. A read that
+fails or is short is repeated as a plain read through the page cache. That read either succeeds or raises an error with
+file and offset. All reads of a small graph are plain ones: its first run then has less to compile.
 
 It reads the files that the arrays have open. Their path may name another graph by now, if a writer replaced them.
 """
@@ -30,7 +30,9 @@ Columns = tuple[Array, Array, Array, Array]  # of extents: sections, offsets and
 
 
 class ExtentReader:
-    """Reads arrays in files, with `depth` requests in flight for each of its channels. Checks every block (`arrivals.py`)."""
+    """Reads arrays in files, with `depth` requests in flight for each of its channels. Checks every block
+    (`arrivals.py`).
+    """
 
     def __init__(self, arrays: list[FarArray], depth: int, channels: int, verify: bool = True) -> None:
         self.notes: list[str] = []
@@ -67,14 +69,18 @@ class ExtentReader:
             with contextlib.suppress(OSError):
                 return file.open_again(os.O_RDONLY | DIRECT)
             self._direct = False
-            self.notes.append(f"{file.path.parent}: direct reads refused; reading through the page cache and dropping what was read")
+            self.notes.append(
+                f"{file.path.parent}: direct reads refused; reading through the page cache and dropping what was read"
+            )
         try:
             return file.open_again(os.O_RDONLY)
         except OSError as error:
             raise StoreError(f"{file.path}: {error.strerror}") from error
 
     def read(self, extents: Columns, buffer: Array, channel: int = 0) -> int:
-        """Read extents, whole blocks all, into an aligned buffer; returns the number of requests. One thread uses a channel at a time."""
+        """Read extents, whole blocks all, into an aligned buffer; returns the number of requests. One thread uses a
+        channel at a time.
+        """
         if not self._files:
             raise StoreError("the graph is closed")
         if self._plain:

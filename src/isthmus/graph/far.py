@@ -16,7 +16,8 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Bounds:
-    """What the entries of an array may be: as unsigned integers of `width` bytes, under `mask`, at most `most`; `zero` counts as 0.
+    """What the entries of an array may be: as unsigned integers of `width` bytes, under `mask`, at most `most`; `zero`
+    counts as 0.
 
     `width` 0: anything.
     """
@@ -58,8 +59,8 @@ def bounds_of_weights(dtype: Any, negative: bool) -> Bounds:
 class FarArray:
     """Targets or weights of one side: `count` entries, those in gaps between lists included.
 
-    Either `memory` holds them, or `file` does, in whole blocks. The blocks' checksums are in `sums`, whose own checksum is `digest`.
-    With a `patch`, the file holds them as they were before some arcs were added and others removed.
+    Either `memory` holds them, or `file` does, in whole blocks. The blocks' checksums are in `sums`, whose own checksum
+    is `digest`. With a `patch`, the file holds them as they were before some arcs were added and others removed.
     """
 
     name: str

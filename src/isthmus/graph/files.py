@@ -98,7 +98,9 @@ def read_into(descriptor: int, data: memoryview, offset: int, name: str) -> None
         except OSError as error:
             raise StoreError(f"{name}: cannot read at byte {offset + done}: {error.strerror}") from error
         if got == 0:
-            raise StoreError(f"{name}: ends at byte {offset + done}, {len(data) - done} bytes too early; the file was truncated")
+            raise StoreError(
+                f"{name}: ends at byte {offset + done}, {len(data) - done} bytes too early; the file was truncated"
+            )
         done += got
 
 
@@ -131,7 +133,9 @@ def fsync_folder(folder: Path) -> None:
 
 
 class NotUndone(OSError):
-    """A rename can neither be synced nor undone. What it replaced must stay: after a power cut it may be the only one."""
+    """A rename can neither be synced nor undone. What it replaced must stay: after a power cut it may be the only
+    one.
+    """
 
 
 def sync_or_undo(folder: Path, undo: Callable[[], Any]) -> None:
@@ -143,7 +147,10 @@ def sync_or_undo(folder: Path, undo: Callable[[], Any]) -> None:
             undo()
         except OSError as another:
             why = error.strerror if isinstance(error, OSError) else "interrupted"
-            text = f"{why}, and the rename cannot be undone ({another.strerror}): the new contents are there, but a power cut may undo it"
+            text = (
+                f"{why}, and the rename cannot be undone ({another.strerror}): the new contents are there, but a "
+                f"power cut may undo it"
+            )
             raise NotUndone(another.errno, text) from error
         raise
 
@@ -178,7 +185,10 @@ class OpenFile:
         raise StoreError(f"{self.path}: was replaced by another store; open it again")
 
     def __reduce__(self) -> Any:
-        raise TypeError(f"{self.path}: an open file cannot be pickled, as its number means nothing in another process; pickle the graph")
+        raise TypeError(
+            f"{self.path}: an open file cannot be pickled, as its number means nothing in another process; pickle "
+            f"the graph"
+        )
 
     def __del__(self) -> None:
         try:

@@ -14,7 +14,9 @@ HELD: WeakSet[FolderLock] = WeakSet()
 
 
 class FolderLock:
-    """Holds a folder, made if it does not exist, until `release`. A file system that does not lock folders lets everybody have it."""
+    """Holds a folder, made if it does not exist, until `release`. A file system that does not lock folders lets
+    everybody have it.
+    """
 
     _file, _process = -1, 0
 

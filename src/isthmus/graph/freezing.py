@@ -22,9 +22,20 @@ def frozen_store(snapshot: Snapshot, sides: Mapping[str, PackedLists], team: Tea
         arrays |= compacted(side, sides[side], team)
     kinds = {name: Section(str(array.dtype), array.size) for name, array in arrays.items()}
     manifest = Manifest(
-        snapshot.vertices, snapshot.edges, snapshot.arcs, snapshot.directed, snapshot.weighted, snapshot.ids.kind, snapshot.order,
-        snapshot.self_loops, False, snapshot.directed, snapshot.negative_weights, {"made by": f"a stream, batch {snapshot.number}"}, kinds,
-    )  # fmt: skip
+        snapshot.vertices,
+        snapshot.edges,
+        snapshot.arcs,
+        snapshot.directed,
+        snapshot.weighted,
+        snapshot.ids.kind,
+        snapshot.order,
+        snapshot.self_loops,
+        False,
+        snapshot.directed,
+        snapshot.negative_weights,
+        {"made by": f"a stream, batch {snapshot.number}"},
+        kinds,
+    )
     return MemoryStore(manifest, arrays)
 
 

@@ -92,7 +92,9 @@ class Generator(EdgeSource):
     def blocks(self, pool: Pool) -> Iterator[EdgeBlock]:
         assert self.edges is not None
         total = self.edges
-        return pool.map(lambda at: self.make(at, min(sizes.now.block_edges, total - at)), range(0, total, sizes.now.block_edges))
+        return pool.map(
+            lambda at: self.make(at, min(sizes.now.block_edges, total - at)), range(0, total, sizes.now.block_edges)
+        )
 
     def sample(self, count: int) -> EdgeBlock:
         assert self.edges is not None
@@ -104,7 +106,13 @@ class Generator(EdgeSource):
 
     def origin(self) -> dict[str, Any]:
         """Enough to make the same graph again."""
-        made = {"generator": self.kind, "seed": int(self.seed), "vertices": self.vertices, "edges_drawn": self.edges, **self.shape()}
+        made = {
+            "generator": self.kind,
+            "seed": int(self.seed),
+            "vertices": self.vertices,
+            "edges_drawn": self.edges,
+            **self.shape(),
+        }
         if self.range is not None:
             made |= {"weights": [self.range.low, self.range.high], "weight_type": self.range.dtype}
         return made
@@ -120,9 +128,17 @@ class Generator(EdgeSource):
         integer = self.range.dtype == "int32"
         span = self.range.high - self.range.low + (1 if integer else 0)
         kernels.weigh(
-            lists.rows, lists.counts, lists.targets, self.seed, self.directed, backward,
-            self.range.low, span, integer, weights,
-        )  # fmt: skip
+            lists.rows,
+            lists.counts,
+            lists.targets,
+            self.seed,
+            self.directed,
+            backward,
+            self.range.low,
+            span,
+            integer,
+            weights,
+        )
         if not integer and span:  # rounding may reach the upper end, which the range excludes
             np.minimum(weights, np.nextafter(weights.dtype.type(self.range.high), weights.dtype.type(0)), out=weights)
         return weights
@@ -132,9 +148,14 @@ class Rmat(Generator):
     """Recursive matrix graph: 2**scale vertices, edge_factor edges each, drawn quadrant by quadrant."""
 
     def __init__(
-        self, scale: int, edge_factor: float = 16, seed: int = 1, directed: bool = False, permute: bool = False,
+        self,
+        scale: int,
+        edge_factor: float = 16,
+        seed: int = 1,
+        directed: bool = False,
+        permute: bool = False,
         probabilities: tuple[float, float, float] = PRESETS["graph500"],
-    ) -> None:  # fmt: skip
+    ) -> None:
         if not 0 <= scale <= 32:
             raise OptionError(f"expected a scale from 0 to 32, got {scale}")
         if not 0 < edge_factor < MOST_EDGES:
@@ -247,4 +268,11 @@ class Complete(Generator):
         kernels.complete(max(first, self._pairs) - self._pairs, targets[ahead:], sources[ahead:])
 
 
-KINDS: dict[str, Any] = {"rmat": Rmat, "uniform": Uniform, "grid": Grid, "path": Path, "star": Star, "complete": Complete}
+KINDS: dict[str, Any] = {
+    "rmat": Rmat,
+    "uniform": Uniform,
+    "grid": Grid,
+    "path": Path,
+    "star": Star,
+    "complete": Complete,
+}

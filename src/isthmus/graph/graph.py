@@ -26,19 +26,22 @@ if TYPE_CHECKING:
 
 
 class Graph:
-    """An open graph, made by `isthmus.open`, `read`, `ingest` or `generate`. Vertices are named by the ids of the input.
+    """An open graph, made by `isthmus.open`, `read`, `ingest` or `generate`. Vertices are named by the ids of the
+    input.
 
     - `vertices` and `edges` are counts; `arcs` counts stored directions, so an undirected edge twice.
-    - `directed`, `weighted`, `has_in_edges` and `parallel` (whether parallel edges were kept) say what kind of graph it is; `order` is
-      "natural" or "hub".
+    - `directed`, `weighted`, `has_in_edges` and `parallel` (whether parallel edges were kept) say what kind of graph it
+      is; `order` is "natural" or "hub".
     - `report` says what `ingest` or `read` has read, dropped and merged; it is None for a graph that was opened.
-    - `len(graph)` is the number of vertices, `v in graph` says whether there is a vertex. A graph is a context manager that closes it, and
-      offers its edges as an Arrow stream, so pandas, polars, pyarrow and DuckDB read it as a table.
+    - `len(graph)` is the number of vertices, `v in graph` says whether there is a vertex. A graph is a context manager
+      that closes it, and offers its edges as an Arrow stream, so pandas, polars, pyarrow and DuckDB read it as a table.
     """
 
     def __init__(self, store: Store | MemoryStore) -> None:
         if not isinstance(store, Store | MemoryStore):
-            raise OptionError("Graph: graphs are made by isthmus.open (of a store), isthmus.read and isthmus.ingest (of edges)")
+            raise OptionError(
+                "Graph: graphs are made by isthmus.open (of a store), isthmus.read and isthmus.ingest (of edges)"
+            )
         self.store = store
         self.snapshot: Snapshot = StoredSnapshot(store)
         self.vertices, self.edges, self.arcs = self.snapshot.vertices, self.snapshot.edges, self.snapshot.arcs
@@ -98,13 +101,18 @@ class Graph:
         return self._read(section, begin, end)
 
     def near_lists(self, side: str) -> Lists | None:
-        """The positions of all lists of a side if they are in memory with gaps between them; None: they are in a section."""
+        """The positions of all lists of a side if they are in memory with gaps between them; None: they are in a
+        section.
+        """
         return None
 
     def _row(self, v: int, side: str = "out") -> tuple[int, int]:
         begin, end = (int(at) for at in self.store.read(f"{side}.offsets", v, v + 2))
         if not 0 <= begin <= end <= self.arcs:
-            raise StoreError(f"{self.store}: {side}.offsets of vertex {v} are {begin}:{end}, outside 0:{self.arcs}; run isthmus verify")
+            raise StoreError(
+                f"{self.store}: {side}.offsets of vertex {v} are {begin}:{end}, outside 0:{self.arcs}; run "
+                f"isthmus verify"
+            )
         return begin, end
 
     def out_degree(self, v: Any) -> int:
@@ -183,7 +191,9 @@ class Graph:
         return low, high
 
     def _first(self, begin: int, end: int, target: int) -> int:
-        """The first arc of a sorted list whose target is at least `target`, by binary search: a hub's list is not read whole."""
+        """The first arc of a sorted list whose target is at least `target`, by binary search: a hub's list is not read
+        whole.
+        """
         while end - begin > ENTRIES_AT_ONCE:
             middle = (begin + end) // 2
             if int(self.store.read("out.targets", middle, middle + 1)[0]) < target:
@@ -200,7 +210,9 @@ class Graph:
             raise StoreError(f"{what} needs in-edges, and {self} was stored without them; {again}")
 
     def info(self) -> dict[str, Any]:
-        """What `isthmus info --json` prints: counts, types, sizes in bytes, where the graph came from, and its sections."""
+        """What `isthmus info --json` prints: counts, types, sizes in bytes, where the graph came from, and its
+        sections.
+        """
         manifest = self.store.manifest
         return {
             "path": str(self.path) if self.path else None,
@@ -217,7 +229,9 @@ class Graph:
             "in_edges": self.has_in_edges,
             "store_bytes": self._stored_bytes(),
             "origin": manifest.origin,
-            "sections": {name: {"type": s.dtype, "count": s.count, "bytes": s.bytes} for name, s in manifest.sections.items()},
+            "sections": {
+                name: {"type": s.dtype, "count": s.count, "bytes": s.bytes} for name, s in manifest.sections.items()
+            },
         }
 
     def _stored_bytes(self) -> int:
@@ -227,8 +241,11 @@ class Graph:
         return sum(file.stat().st_size for file in self.path.iterdir())
 
     def session(self, **options: Any) -> Any:
-        """A session on this graph: what it loads stays in memory from one algorithm to the next. See `isthmus.session`."""
-        return importlib.import_module("isthmus.runtime.session").session(self, **options)  # late: runtime imports graph
+        """A session on this graph: what it loads stays in memory from one algorithm to the next. See
+        `isthmus.session`.
+        """
+        # Late: runtime imports graph.
+        return importlib.import_module("isthmus.runtime.session").session(self, **options)
 
     def degrees(self, memory: str | int | None = None) -> Any:
         """The degrees of all vertices, as a result: `degree`, and for a directed graph `in_degree` and `out_degree`."""
@@ -239,7 +256,9 @@ class Graph:
         return importlib.import_module("isthmus.graph.subgraph").subgraph(self, vertices, memory)  # type: ignore[no-any-return]
 
     def edge_batches(self, memory: str | int | None = None) -> Any:
-        """The edges as an Arrow reader of batches, each read when it is taken: source, target and weight, with the users' ids."""
+        """The edges as an Arrow reader of batches, each read when it is taken: source, target and weight, with the
+        users' ids.
+        """
         return converting().edge_batches(self, memory)
 
     def __arrow_c_stream__(self, requested_schema: Any = None) -> Any:
@@ -251,7 +270,9 @@ class Graph:
         return self.edge_batches().read_all()
 
     def to_scipy(self) -> Any:
-        """The adjacency matrix as a SciPy CSR array; row and column i belong to the i-th smallest id. Entries are weights, or True."""
+        """The adjacency matrix as a SciPy CSR array; row and column i belong to the i-th smallest id. Entries are
+        weights, or True.
+        """
         return converting().to_scipy(self)
 
     def to_networkx(self) -> Any:
@@ -259,7 +280,9 @@ class Graph:
         return converting().to_networkx(self)
 
     def export(self, path: Any, format: str | None = None, **options: Any) -> None:
-        """Write the edges to a file: text, Parquet, Arrow, Matrix Market and others by the ending of its name. See `isthmus.export`."""
+        """Write the edges to a file: text, Parquet, Arrow, Matrix Market and others by the ending of its name. See
+        `isthmus.export`.
+        """
         from isthmus.graph.export import export  # late: it imports graphs
 
         export(self, path, format, **options)
@@ -284,8 +307,8 @@ def converting() -> Any:
 def open_graph(path: str | Path, verify: bool = True) -> Graph:
     """Open a store. The sizes in its manifest are checked against its files; edges stay on disk.
 
-    All that is read later is compared with its checksums; `verify=False` trusts the disk. Raises StoreError if there is no store, or if
-    it is damaged.
+    All that is read later is compared with its checksums; `verify=False` trusts the disk. Raises StoreError if there is
+    no store, or if it is damaged.
     """
     if isinstance(path, Graph):
         raise OptionError(f"open: expected a path, got {path}, which is open already")

@@ -1,11 +1,12 @@
 """Who holds a lock file: a process of some machine.
 
-Containers of one machine have different host names and the same boot id, so these are one machine. A host that was booted again is the same
-machine, too; but another machine may have the same host name. So a holder with our host name and another boot id was here only
-if it gave its last sign of life before this machine was booted.
+Containers of one machine have different host names and the same boot id, so these are one machine. A host that was
+booted again is the same machine, too; but another machine may have the same host name. So a holder with our host name
+and another boot id was here only if it gave its last sign of life before this machine was booted.
 
-Two processes of one machine may see one folder through two mounts, which then do not know of each other's locks. So a name also has the
-device number of the mount. And a number drawn at random tells apart holders of which all else is equal.
+Two processes of one machine may see one folder through two mounts, which then do not know of each other's locks. So a
+name also has the device number of the mount. And a number drawn at random tells apart holders of which all else is
+equal.
 """
 
 from __future__ import annotations
@@ -68,7 +69,9 @@ class Holder:
         return self.host != host or self.numbers != numbers() or is_alive(self.process)
 
     def shares_locks(self, device: int) -> bool:
-        """Whether flock works between us and a holder of this machine: both use this device, or the machine was booted since."""
+        """Whether flock works between us and a holder of this machine: both use this device, or the machine was booted
+        since.
+        """
         return self.device == device or self.boot != machine()[1]
 
     def is_this_process(self) -> bool:

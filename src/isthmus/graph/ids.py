@@ -27,7 +27,9 @@ GAP = 512  # entries: reading over a larger gap takes longer than a second read
 
 
 class Ids:
-    """The id map of a store. Numbers are in the store's own order, natural or hub. `holds`: many look-ups bring it into memory."""
+    """The id map of a store. Numbers are in the store's own order, natural or hub. `holds`: many look-ups bring it into
+    memory.
+    """
 
     def __init__(self, store: Store | MemoryStore, holds: bool = True) -> None:
         self._store, self._holds = store, holds
@@ -44,7 +46,9 @@ class Ids:
         return not self._hub
 
     def kept(self) -> Ids:
-        """The same id map for results, which are written in pieces; readable also after the graph is closed or replaced."""
+        """The same id map for results, which are written in pieces; readable also after the graph is closed or
+        replaced.
+        """
         part = Ids(self._store.only(*KEPT), holds=False)
         part._inverse = self._inverse
         return part
@@ -69,8 +73,13 @@ class Ids:
         """The map's sections in memory, or None. `more` is the number of ids that are looked up now."""
         if self._held is None and self._holds and more <= FEW:
             self._asked += more
-            sections = {name: section for name, section in self._store.manifest.sections.items() if name.startswith(KEPT)}
-            if self._asked > PATIENCE and sum(section.bytes for section in sections.values()) <= sizes.now.held_id_bytes:
+            sections = {
+                name: section for name, section in self._store.manifest.sections.items() if name.startswith(KEPT)
+            }
+            if (
+                self._asked > PATIENCE
+                and sum(section.bytes for section in sections.values()) <= sizes.now.held_id_bytes
+            ):
                 self._check_order()
                 held = {name: self._whole(name) for name in sections}
                 if self.kind == "string":
@@ -115,12 +124,17 @@ class Ids:
     def _hint(self, user: Any) -> str:
         """What to give instead of an id of the wrong type; empty if the type is right."""
         if isinstance(user, list | tuple | set) or (isinstance(user, np.ndarray) and user.ndim):
-            return "; expected one vertex, so call it for each, or use multi_source_bfs or personalized_pagerank, which take several"
+            return (
+                "; expected one vertex, so call it for each, or use multi_source_bfs or personalized_pagerank, "
+                "which take several"
+            )
         right, kinds = (str, "strings") if self.kind == "string" else ((int, np.integer), "integers")
         if isinstance(user, right) and not isinstance(user, bool):
             return ""
         meant = self._meant(user)
-        return f"; its ids are {kinds}" + (f": give {meant!r}" if meant is not None and self._find(meant) is not None else "")
+        return f"; its ids are {kinds}" + (
+            f": give {meant!r}" if meant is not None and self._find(meant) is not None else ""
+        )
 
     def _meant(self, user: Any) -> Any:
         """An id of the wrong type in the right one: '5' as 5, 5 as '5'; None if it is no such id."""
@@ -191,7 +205,9 @@ class Ids:
         return StoreError(f"{self._store}: the vertex ids do not ascend; run isthmus verify")
 
     def _integer(self, at: int) -> int:
-        return int(self._held["ids.values"][at] if self._held is not None else self._store.read("ids.values", at, at + 1)[0])
+        return int(
+            self._held["ids.values"][at] if self._held is not None else self._store.read("ids.values", at, at + 1)[0]
+        )
 
     def _string(self, at: int) -> bytes:
         if self._held is not None:
@@ -296,7 +312,9 @@ class Ids:
             raise self._unsorted()
 
     def _texts(self, positions: Array) -> Any:
-        """String ids as an Arrow array. Beside them it holds the text of a few neighbouring ids, however long all are together."""
+        """String ids as an Arrow array. Beside them it holds the text of a few neighbouring ids, however long all are
+        together.
+        """
         import pyarrow as pa
 
         parts, order = [arrow.texts(np.zeros(1, np.int64), np.empty(0, np.uint8))], [np.empty(0, np.int64)]

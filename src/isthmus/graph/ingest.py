@@ -92,23 +92,33 @@ class Ingest:
     """One run of the four steps."""
 
     def __init__(
-        self, source: EdgeSource, writer: Writer, cleaning: Cleaning, budget: Budget, pool: Pool,
+        self,
+        source: EdgeSource,
+        writer: Writer,
+        cleaning: Cleaning,
+        budget: Budget,
+        pool: Pool,
         progress: Progress = SILENT,
-    ) -> None:  # fmt: skip
+    ) -> None:
         self.source, self.writer, self.cleaning = source, writer, cleaning
         self.budget, self.pool, self.progress = budget, pool, progress
         self.report = Report()
         said = source.directed if source.directed is not None else True
         self.directed = said if cleaning.directed is None else cleaning.directed
         if source.both_ways and self.directed:
-            raise OptionError(f"{source.name} is undirected and holds each edge in both directions; it cannot become directed")
+            raise OptionError(
+                f"{source.name} is undirected and holds each edge in both directions; it cannot become directed"
+            )
         self.both_ways = source.both_ways or (source.symmetric and not self.directed)
         self._open = ExitStack()
         self._clock, self._compiled = time.perf_counter(), COMPILING.seconds
 
     def _lap(self, name: str) -> None:
         now, compiled = time.perf_counter(), COMPILING.seconds
-        for part, seconds in ((name, now - self._clock - (compiled - self._compiled)), ("compile", compiled - self._compiled)):
+        for part, seconds in (
+            (name, now - self._clock - (compiled - self._compiled)),
+            ("compile", compiled - self._compiled),
+        ):
             self.report.seconds[part] = self.report.seconds.get(part, 0.0) + seconds
         self._clock, self._compiled = now, compiled
 
@@ -305,7 +315,9 @@ class Ingest:
         )
 
     def _origin(self) -> dict[str, Any]:
-        """Where the edges came from and how they were cleaned; the earlier cleaning of a store is kept unless it is cleaned again."""
+        """Where the edges came from and how they were cleaned; the earlier cleaning of a store is kept unless it is
+        cleaned again.
+        """
         done = {"self_loops": self.cleaning.self_loops, "parallel": self.cleaning.parallel}
         return {**done, **self.source.origin(), **{name: choice for name, choice in done.items() if choice != "keep"}}
 
@@ -318,17 +330,25 @@ class Ingest:
         )
 
     def _weight_dtype(self) -> str:
-        """The stored type of weights: as requested, else the narrowest that holds all of them, and their sums, exactly."""
+        """The stored type of weights: as requested, else the narrowest that holds all of them, and their sums,
+        exactly.
+        """
         found, asked = self.source.weight_dtype, self.cleaning.weight_dtype
         if asked in ("int32", "int64") and found not in ("int32", asked):
-            raise OptionError(f"{self.source.name}: some weights are not {asked[3:]}-bit whole numbers; {asked} cannot hold them")
+            raise OptionError(
+                f"{self.source.name}: some weights are not {asked[3:]}-bit whole numbers; {asked} cannot hold them"
+            )
         if self.cleaning.parallel != "sum" or asked not in (None, "int64"):
             return asked or found
         if found == "int64" and asked is None:
-            self.report.warnings.append(f"{self.source.name}: sums of whole weights beyond 32 bits are stored as float64")
+            self.report.warnings.append(
+                f"{self.source.name}: sums of whole weights beyond 32 bits are stored as float64"
+            )
         elif found == "int64":
             instead = option("weight_dtype", "float64")
-            raise OptionError(f"{self.source.name}: sums of whole weights beyond 32 bits may not fit int64; give {instead}")
+            raise OptionError(
+                f"{self.source.name}: sums of whole weights beyond 32 bits may not fit int64; give {instead}"
+            )
         return self._summed_dtype()
 
     def _summed_dtype(self) -> str:
@@ -380,7 +400,9 @@ def packed(block: EdgeBlock, bits: int, way: int, drop: bool, dtype: Any) -> tup
 
 
 def imbalance(block: EdgeBlock) -> int:
-    """A hash sum that is 0 modulo 2**64 over all edges if every one is there in both directions, with the same weight."""
+    """A hash sum that is 0 modulo 2**64 over all edges if every one is there in both directions, with the same
+    weight.
+    """
     weights = None
     if block.weights is not None:
         weights = block.weights.view(f"i{block.weights.itemsize}").astype(np.int64, copy=False)

@@ -40,9 +40,13 @@ def combined(bits: int, target_dtype: Any, parallel: int) -> Callable[[Array, Ar
         rows, counts = np.empty(keys.size, np.uint64), np.empty(keys.size, np.int64)
         size, used, loops = arcs.combine(keys, weights, bits, parallel, targets, kept, rows, counts)
         return SortedLists(
-            rows[:used].copy(), counts[:used].copy(), targets[:size], None if kept is None else kept[:size],
-            loops, keys.size - size,
-        )  # fmt: skip
+            rows[:used].copy(),
+            counts[:used].copy(),
+            targets[:size],
+            None if kept is None else kept[:size],
+            loops,
+            keys.size - size,
+        )
 
     return finish
 
@@ -50,7 +54,9 @@ def combined(bits: int, target_dtype: Any, parallel: int) -> Callable[[Array, Ar
 class ListWriter:
     """Appends SortedLists to the sections `side.offsets`, `side.targets` and `side.weights`."""
 
-    def __init__(self, writer: Writer, side: str, vertices: int, most: int, target_dtype: Any, weight_dtype: Any) -> None:
+    def __init__(
+        self, writer: Writer, side: str, vertices: int, most: int, target_dtype: Any, weight_dtype: Any
+    ) -> None:
         self._writer, self._side, self._vertices = writer, side, vertices
         self._weighted = weight_dtype is not None
         writer.section(f"{side}.offsets", np.int64, vertices + 1)
@@ -85,7 +91,9 @@ class ListWriter:
         self._offsets(np.empty(0, np.uint64), np.array([self.arcs]), self._vertices + 1)
 
 
-def write_lists(writer: ListWriter, buckets: Buckets, pool: Pool, finish: Callable[..., SortedLists], progress: Progress) -> None:
+def write_lists(
+    writer: ListWriter, buckets: Buckets, pool: Pool, finish: Callable[..., SortedLists], progress: Progress
+) -> None:
     """Sort what the buckets hold and write it."""
     results: Iterator[SortedLists] = buckets.sorted(pool, finish)
     for lists in results:

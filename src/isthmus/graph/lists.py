@@ -1,9 +1,9 @@
 """Lists: the positions of each vertex's edges, in arrays that may have gaps.
 
-The list of vertex v is the slots begins[v]:ends[v] of the arrays of targets and weights. Lists are in vertex order. A list
-may be followed by a gap, where a changing graph inserts edges later. So slots are not arcs: arcs are edges to follow; slots
-count what moves when a whole range moves, and what a buffer needs room for. The contents of a gap are undefined: a target
-there may be prefetched and must not be followed.
+The list of vertex v is the slots begins[v]:ends[v] of the arrays of targets and weights. Lists are in vertex order. A
+list may be followed by a gap, where a changing graph inserts edges later. So slots are not arcs: arcs are edges to
+follow; slots count what moves when a whole range moves, and what a buffer needs room for. The contents of a gap are
+undefined: a target there may be prefetched and must not be followed.
 
 The lists of a stored graph have no gaps and are two views of its one array of offsets.
 """
@@ -18,7 +18,9 @@ from isthmus.graph.files import Array
 
 
 class Lists:
-    """The list of vertex v is the slots begins[v]:ends[v]; each ends before the next begins, the last before `slots`."""
+    """The list of vertex v is the slots begins[v]:ends[v]; each ends before the next begins, the last before
+    `slots`.
+    """
 
     __slots__ = ("arcs", "begins", "ends", "slots")
 
@@ -26,7 +28,8 @@ class Lists:
         """`slots` may continue past the last list; `arcs` are counted unless given."""
         self.begins, self.ends = begins, ends
         self.slots = (int(ends[-1]) if ends.size else 0) if slots is None else slots
-        self.arcs = int(ends.sum() - begins.sum()) if arcs is None else arcs  # the sums may overflow; their difference is still correct
+        # The sums may overflow; their difference is still correct.
+        self.arcs = int(ends.sum() - begins.sum()) if arcs is None else arcs
 
     @classmethod
     def of(cls, offsets: Array) -> Lists:

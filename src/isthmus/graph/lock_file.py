@@ -1,9 +1,9 @@
 """A lock file: one writer at a time, also in a folder that several machines share.
 
-Among the processes of one machine `flock` decides, and it ends with the process that has it. Some file systems do not show it to other
-machines, and some have none. So the file names its holder: host, boot, process and mount (`holder.py`). While the lock is held, the time of
-the file is renewed (`signs.py`). A lock whose holder is elsewhere, where `flock` may not be seen, counts as held until it was not renewed
-for OLD seconds.
+Among the processes of one machine `flock` decides, and it ends with the process that has it. Some file systems do not
+show it to other machines, and some have none. So the file names its holder: host, boot, process and mount
+(`holder.py`). While the lock is held, the time of the file is renewed (`signs.py`). A lock whose holder is elsewhere,
+where `flock` may not be seen, counts as held until it was not renewed for OLD seconds.
 
 A holder that was stopped for longer may have been replaced. So it looks (`renew`) before it does what cannot be undone.
 """
@@ -40,7 +40,9 @@ class NoLockFile(StoreError):
 
 
 class LockFile:
-    """Holds a lock file until `release`, which removes it. A process that is killed leaves the file, and on its own machine no lock."""
+    """Holds a lock file until `release`, which removes it. A process that is killed leaves the file, and on its own
+    machine no lock.
+    """
 
     _file, _process = -1, 0
 
@@ -93,7 +95,9 @@ class LockFile:
                 raise NoLockFile(f"{self.path.parent}: cannot write here: {error.strerror}") from error
 
     def _opened_old(self) -> bool:
-        """Open a file that is there; False if it has been removed meanwhile. One of another user, which we may only read, is removed."""
+        """Open a file that is there; False if it has been removed meanwhile. One of another user, which we may only
+        read, is removed.
+        """
         try:
             self._file = os.open(self.path, os.O_RDWR | os.O_NOFOLLOW)
             return True
@@ -103,11 +107,14 @@ class LockFile:
             if self._removed_old():
                 return False
             raise NoLockFile(
-                f"{self.path}: cannot write: {error.strerror}. If nobody is {self._busy}, remove this file and try again"
+                f"{self.path}: cannot write: {error.strerror}. If nobody is {self._busy}, remove this file and "
+                f"try again"
             ) from error
 
     def _removed_old(self) -> bool:
-        """Remove a file that we may only read. Raises StoreError if its holder may still run; False if it cannot be removed."""
+        """Remove a file that we may only read. Raises StoreError if its holder may still run; False if it cannot be
+        removed.
+        """
         try:
             self._file = os.open(self.path, os.O_RDONLY | os.O_NOFOLLOW)
         except OSError as error:
@@ -142,20 +149,24 @@ class LockFile:
         return self._is_there()
 
     def _keep_name(self, error: OSError) -> None:
-        """There is no room for our name: here flock decides; elsewhere the name that is there counts, with a new sign of life.
+        """There is no room for our name: here flock decides; elsewhere the name that is there counts, with a new sign
+        of life.
 
         But a holder elsewhere that has slept must not find its own name.
         """
         if self._found is not None and not self._is_local(self._found, self._seen()):
             raise StoreError(
-                f"{self._what}: the lock of process {self._found.process} on the host {self._found.host} has expired, but there is no "
+                f"{self._what}: the lock of process {self._found.process} on the host {self._found.host} has expired, "
+                f"but there is no "
                 f"room on the disk to take it over ({error.strerror}); make some, and try again"
             ) from error
         with contextlib.suppress(OSError):
             os.utime(self._file)
 
     def _flocked(self, none: tuple[int, ...] = NO_FLOCK) -> bool:
-        """Lock the open file; False if the file system has no such locks (errors `none`). Raises StoreError if another process has it."""
+        """Lock the open file; False if the file system has no such locks (errors `none`). Raises StoreError if another
+        process has it.
+        """
         try:
             fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
@@ -231,7 +242,11 @@ class LockFile:
     def _refuse_if_held(self, flocked: bool) -> None:
         """Raise StoreError if the file names a holder that may run, and that flock cannot see."""
         holder, seen = Holder.read(self._file), self._seen()
-        if holder is None or (flocked and self._is_local(holder, seen)) or (holder.is_here(seen) and not holder.may_run()):
+        if (
+            holder is None
+            or (flocked and self._is_local(holder, seen))
+            or (holder.is_here(seen) and not holder.may_run())
+        ):
             return
         age = self._now() - seen
         if age >= OLD:
@@ -240,13 +255,17 @@ class LockFile:
             with contextlib.suppress(OSError):
                 os.utime(self._file)
         raise StoreError(
-            f"{self._what}: process {holder.process} on the host {holder.host} is {self._busy}, or was killed there; its last sign of life "
-            f"was {max(0.0, age) / 60:.0f} minutes ago. Wait for it; or, if it has ended{self._or_copied(holder, seen)}, remove {self.path}"
+            f"{self._what}: process {holder.process} on the host {holder.host} is {self._busy}, or was killed there; "
+            f"its last sign of life "
+            f"was {max(0.0, age) / 60:.0f} minutes ago. Wait for it; or, if it has "
+            f"ended{self._or_copied(holder, seen)}, remove {self.path}"
             f" and try again. After {OLD / 60:.0f} minutes without a sign of life its lock no longer counts"
         )
 
     def _or_copied(self, holder: Holder, seen: float) -> str:
-        """Another reason to remove the file, for a message: a process of this machine may have taken the lock of which this is a copy."""
+        """Another reason to remove the file, for a message: a process of this machine may have taken the lock of which
+        this is a copy.
+        """
         return " or writes to the folder that this one was copied from" if holder.is_here(seen) else ""
 
     def _now(self) -> float:
@@ -258,9 +277,13 @@ class LockFile:
             return time.time()
 
     def renew(self, now: bool = False) -> None:
-        """Give a sign of life, now and then, or `now`. Raises StoreError if another machine has taken the lock over meanwhile."""
+        """Give a sign of life, now and then, or `now`. Raises StoreError if another machine has taken the lock over
+        meanwhile.
+        """
         if os.getpid() != self._process:
-            raise StoreError(f"{self._what}: only process {self._process}, which took the lock and was then forked, can write")
+            raise StoreError(
+                f"{self._what}: only process {self._process}, which took the lock and was then forked, can write"
+            )
         if self._file < 0:
             raise StoreError(f"{self._what}: the lock was released; start again")
         looked = clock()  # before the look: a process may be stopped right after it
@@ -269,7 +292,8 @@ class LockFile:
         if self._is_lost or not self._is_ours():
             self._is_lost = True
             raise StoreError(
-                f"{self._what}: this process no longer holds the lock: another process{self._taker()} has taken over, or {self.path} was "
+                f"{self._what}: this process no longer holds the lock: another process{self._taker()} has taken over, "
+                f"or {self.path} was "
                 "removed. Start again"
             )
         with contextlib.suppress(OSError):
@@ -295,7 +319,8 @@ class LockFile:
                 self.renew()
 
     def _is_ours(self) -> bool:
-        """Whether the file at our path is ours: it has our name or, if there was no room for that, the name it had before.
+        """Whether the file at our path is ours: it has our name or, if there was no room for that, the name it had
+        before.
 
         It is opened anew, since NFS may show an open file as it was a minute ago.
         """
@@ -305,7 +330,8 @@ class LockFile:
                 if not os.path.samestat(os.fstat(file), os.fstat(self._file)):
                     return False
                 found = Holder.read(file)
-                return found == self._name or (found == self._found and not self._is_named)  # a thread may just be writing our name
+                # a thread may just be writing our name.
+                return found == self._name or (found == self._found and not self._is_named)
             finally:
                 os.close(file)
         except OSError as error:  # otherwise nobody knows
@@ -329,5 +355,7 @@ class LockFile:
         self._close()
 
     def __del__(self) -> None:
-        """Unlock a lock that nobody released, as after two interrupts. The file stays; other machines count it for an hour."""
+        """Unlock a lock that nobody released, as after two interrupts. The file stays; other machines count it for an
+        hour.
+        """
         self._close()

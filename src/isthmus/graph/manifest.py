@@ -22,11 +22,18 @@ NAME = "manifest.json"
 MAX_COUNT = 1 << 128  # far above any count; Python does not print numbers without end
 MAX_BYTES = 1 << 20  # far above the size of any manifest
 DTYPES = {
-    "out.offsets": {"int64"}, "out.targets": {"uint32", "uint64"}, "out.weights": {"int32", "int64", "float32", "float64"},
-    "in.offsets": {"int64"}, "in.targets": {"uint32", "uint64"}, "in.weights": {"int32", "int64", "float32", "float64"},
-    "ids.values": {"int64", "uint64"}, "ids.offsets": {"int64"}, "ids.bytes": {"uint8"},
-    "order.to_natural": {"uint32", "uint64"}, "order.from_natural": {"uint32", "uint64"},
-}  # fmt: skip
+    "out.offsets": {"int64"},
+    "out.targets": {"uint32", "uint64"},
+    "out.weights": {"int32", "int64", "float32", "float64"},
+    "in.offsets": {"int64"},
+    "in.targets": {"uint32", "uint64"},
+    "in.weights": {"int32", "int64", "float32", "float64"},
+    "ids.values": {"int64", "uint64"},
+    "ids.offsets": {"int64"},
+    "ids.bytes": {"uint8"},
+    "order.to_natural": {"uint32", "uint64"},
+    "order.from_natural": {"uint32", "uint64"},
+}
 COUNTS = ("vertices", "edges", "arcs", "self_loops")
 FLAGS = ("directed", "weighted", "parallel", "in_edges", "negative_weights")
 NOUNS = {int: "a count", bool: "true or false", str: "a text", dict: "an object"}
@@ -111,7 +118,9 @@ def check_counts(manifest: Manifest, where: str) -> None:
     edges, arcs, loops = manifest.edges, manifest.arcs, manifest.self_loops
     if loops > edges or arcs != (edges if manifest.directed else 2 * edges - loops):
         kind = "directed" if manifest.directed else "undirected"
-        raise StoreError(f"{where}: claims {edges} {kind} edges, {loops} self loops and {arcs} arcs, which do not agree")
+        raise StoreError(
+            f"{where}: claims {edges} {kind} edges, {loops} self loops and {arcs} arcs, which do not agree"
+        )
 
 
 def check_sections(manifest: Manifest, where: str) -> None:
@@ -144,6 +153,11 @@ def check_sections(manifest: Manifest, where: str) -> None:
             raise StoreError(f"{where}: section {name} claims {section.count} entries, expected {expected[name]}")
         out = manifest.sections[name.replace("in.", "out.", 1)] if name.startswith("in.") else section
         if section.dtype != out.dtype:
-            raise StoreError(f"{where}: section {name} has type {section.dtype!r}, and the out-edges have {out.dtype!r}")
+            raise StoreError(
+                f"{where}: section {name} has type {section.dtype!r}, and the out-edges have {out.dtype!r}"
+            )
     if manifest.ids in ("int64", "uint64") and manifest.sections["ids.values"].dtype != manifest.ids:
-        raise StoreError(f"{where}: section ids.values has type {manifest.sections['ids.values'].dtype!r}, the ids are {manifest.ids}")
+        raise StoreError(
+            f"{where}: section ids.values has type {manifest.sections['ids.values'].dtype!r}, the ids are "
+            f"{manifest.ids}"
+        )

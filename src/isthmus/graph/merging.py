@@ -1,7 +1,8 @@
-"""Writes a stored graph and its overlay into a new store, with little memory: lists are patched, sorted and written some at a time.
+"""Writes a stored graph and its overlay into a new store, with little memory: lists are patched, sorted and written
+some at a time.
 
-Vertices keep their numbers, so that arrays indexed by number stay valid. If the numbers no longer follow the order of the ids, the new
-store holds the permutation, like a store in hub order.
+Vertices keep their numbers, so that arrays indexed by number stay valid. If the numbers no longer follow the order of
+the ids, the new store holds the permutation, like a store in hub order.
 """
 
 from __future__ import annotations
@@ -31,7 +32,8 @@ from isthmus.kernels import overlay as kernels
 
 NAME = ".merging-"  # of a store that is being written
 FRESH = 60  # seconds; a writer makes the file of its lock, takes the lock, and only then makes its folder
-LEFT = re.compile(rf"\.?({re.escape(NAME)}(\d+)-(?:(\w+)-)?\w+{re.escape(SUFFIX)})(\..*)?")  # process, machine; and what is made beside
+# Process, machine; and what is made beside.
+LEFT = re.compile(rf"\.?({re.escape(NAME)}(\d+)-(?:(\w+)-)?\w+{re.escape(SUFFIX)})(\..*)?")
 
 
 class MergeStopped(IsthmusError):
@@ -43,9 +45,15 @@ def never() -> bool:
 
 
 def merged(
-    snapshot: OverlaySnapshot, reader: PatchedReader, path: str | Path, overwrite: bool = False, stopped: Callable[[], bool] = never
+    snapshot: OverlaySnapshot,
+    reader: PatchedReader,
+    path: str | Path,
+    overwrite: bool = False,
+    stopped: Callable[[], bool] = never,
 ) -> Graph:
-    """Write a snapshot into a new store, and open it. When `stopped` returns True, it raises MergeStopped and leaves nothing."""
+    """Write a snapshot into a new store, and open it. When `stopped` returns True, it raises MergeStopped and leaves
+    nothing.
+    """
     with StoreWriter(path, overwrite) as writer:
         for name, array in snapshot.ids.sections().items():
             writer.section(name, array.dtype, array.size)
@@ -53,14 +61,29 @@ def merged(
         for number, side in enumerate(("out", "in") if snapshot.directed else ("out",)):
             write_side(writer, side, snapshot, reader, number * (2 if snapshot.weighted else 1), stopped)
         manifest = Manifest(
-            snapshot.vertices, snapshot.edges, snapshot.arcs, snapshot.directed, snapshot.weighted, snapshot.ids.kind, snapshot.order,
-            snapshot.self_loops, False, snapshot.directed, snapshot.negative_weights, {"made by": f"a stream, batch {snapshot.number}"},
-        )  # fmt: skip
+            snapshot.vertices,
+            snapshot.edges,
+            snapshot.arcs,
+            snapshot.directed,
+            snapshot.weighted,
+            snapshot.ids.kind,
+            snapshot.order,
+            snapshot.self_loops,
+            False,
+            snapshot.directed,
+            snapshot.negative_weights,
+            {"made by": f"a stream, batch {snapshot.number}"},
+        )
         return Graph(writer.commit(manifest))
 
 
 def write_side(
-    writer: StoreWriter, side: str, snapshot: OverlaySnapshot, reader: PatchedReader, section: int, stopped: Callable[[], bool]
+    writer: StoreWriter,
+    side: str,
+    snapshot: OverlaySnapshot,
+    reader: PatchedReader,
+    section: int,
+    stopped: Callable[[], bool],
 ) -> None:
     """The sections of one side. `section`: the number of its targets for the reader; weights follow."""
     arrays = snapshot.far(side, True)
@@ -93,12 +116,18 @@ def in_order(overlay: Overlay, first: int, last: int, entries: list[Array]) -> l
     """Targets, and weights if there are any, of vertices first:last, each list in ascending order."""
     targets, weights = entries[0], entries[1] if len(entries) > 1 else entries[0][:0]
     out, out_weights = np.empty_like(targets), np.empty_like(weights)
-    kernels.sort_lists(first, last, overlay.begins, overlay.added_tails, int(overlay.begins[first]), targets, weights, out, out_weights)
+    kernels.sort_lists(
+        first, last, overlay.begins, overlay.added_tails, int(overlay.begins[first]), targets, weights, out, out_weights
+    )
     return [out, out_weights][: len(entries)]
 
 
-def scratch_store(snapshot: OverlaySnapshot, reader: PatchedReader, folder: Path | None, stopped: Callable[[], bool] = never) -> Graph:
-    """Write a snapshot into a new store without a name: its files are open, and vanish when they are closed or the process ends."""
+def scratch_store(
+    snapshot: OverlaySnapshot, reader: PatchedReader, folder: Path | None, stopped: Callable[[], bool] = never
+) -> Graph:
+    """Write a snapshot into a new store without a name: its files are open, and vanish when they are closed or the
+    process ends.
+    """
     if folder is None:
         raise StoreError("there is no folder for a new store")
     sweep(folder)
@@ -109,7 +138,9 @@ def scratch_store(snapshot: OverlaySnapshot, reader: PatchedReader, folder: Path
 
 
 def is_fresh_lock(path: Path) -> bool:
-    """Whether this is the lock of a merge that may just be taking it. A process number means nothing on another machine."""
+    """Whether this is the lock of a merge that may just be taking it. A process number means nothing on another
+    machine.
+    """
     match = LEFT.fullmatch(path.name)
     try:
         if path.suffix != ".lock" or time.time() - path.stat().st_mtime >= FRESH:
@@ -122,7 +153,11 @@ def is_fresh_lock(path: Path) -> bool:
 def sweep(folder: Path) -> None:
     """Remove what killed merges have left, but not a merge that is under way: it holds a lock."""
     try:
-        names = {match[1] for name in os.listdir(folder) if (match := LEFT.fullmatch(name)) and not is_fresh_lock(folder / name)}
+        names = {
+            match[1]
+            for name in os.listdir(folder)
+            if (match := LEFT.fullmatch(name)) and not is_fresh_lock(folder / name)
+        }
     except OSError:  # writing there will report it
         return
     for target in (folder / name for name in names):

@@ -1,9 +1,11 @@
 """Whether the lists of a changing graph mirror each other: each arc is once in the out-edges, and once in the in-edges.
 
-Those of a sound store do, but checksums can be forged. When a vertex is removed, its in-edges tell in which other lists it is; an arc that
-is not among them would stay behind, and lead kernels to a vertex that is gone. As batches change both sides alike, one look is enough.
+Those of a sound store do, but checksums can be forged. When a vertex is removed, its in-edges tell in which other lists
+it is; an arc that is not among them would stay behind, and lead kernels to a vertex that is gone. As batches change
+both sides alike, one look is enough.
 
-Sides are compared by sums of hashes, as `verify` does it, with a secret: nobody can prepare other arcs with the same sum.
+Sides are compared by sums of hashes, as `verify` does it, with a secret: nobody can prepare other arcs with the same
+sum.
 """
 
 from __future__ import annotations
@@ -19,7 +21,9 @@ from isthmus.threads import Team
 
 
 def fault(out: PackedLists, into: PackedLists, team: Team) -> str | None:
-    """What contradicts itself in the lists of a graph; None: nothing. `out` and `into` are the same if it is undirected."""
+    """What contradicts itself in the lists of a graph; None: nothing. `out` and `into` are the same if it is
+    undirected.
+    """
     if has_repeated(out, team):
         return "a list has an edge twice"
     secret = np.uint64(int.from_bytes(os.urandom(8)))

@@ -70,7 +70,9 @@ class Dense:
         """Check that the ids are in range; `extent` is (lowest, highest)."""
         low, high = extent
         if low < 0 or high >= self.vertices:
-            raise GraphFormatError(f"{self._name}: expected ids from 0 to {self.vertices - 1}, got {low if low < 0 else high}")
+            raise GraphFormatError(
+                f"{self._name}: expected ids from 0 to {self.vertices - 1}, got {low if low < 0 else high}"
+            )
 
     def number(self, block: EdgeBlock) -> EdgeBlock:
         for column in (block.sources, block.targets):
@@ -164,7 +166,9 @@ class Segment:
 
     def find(self, keys: Array, flip: np.uint64, out: Array) -> int:
         """Fill in the numbers of the keys in this segment; returns how many it has."""
-        return int(ids.rank_in_table(keys, flip, self.keys, self.ranks, self.base, self.low, self.shift, self.directory, out))
+        return int(
+            ids.rank_in_table(keys, flip, self.keys, self.ranks, self.base, self.low, self.shift, self.directory, out)
+        )
 
 
 class Table:
@@ -319,9 +323,17 @@ def groups(items: Any, room: int, size: Callable[[Any], int]) -> Iterator[list[A
 
 
 def number_integers(
-    source: EdgeSource, edges: Waiting, declared: Waiting, extent: tuple[int, int], budget: Budget, folder: Path, pool: Pool
+    source: EdgeSource,
+    edges: Waiting,
+    declared: Waiting,
+    extent: tuple[int, int],
+    budget: Budget,
+    folder: Path,
+    pool: Pool,
 ) -> Numbering:
-    """The numbering of integer ids that lie in `extent` (lowest, highest); `declared` are vertices listed beside the edges."""
+    """The numbering of integer ids that lie in `extent` (lowest, highest); `declared` are vertices listed beside the
+    edges.
+    """
     low, high = extent
     count = declared.edges + (0 if source.declares_vertices else 2 * edges.edges)
     sides = (declared,) if source.declares_vertices else (declared, edges)

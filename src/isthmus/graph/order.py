@@ -45,7 +45,8 @@ def degrees_of(store: Store | MemoryStore, side: str, first: int, last: int) -> 
     offsets = store.read(f"{side}.offsets", first, last + 1)
     arcs, n = store.manifest.arcs, store.manifest.vertices
     ends = (first > 0 or offsets[0] == 0) and (last < n or offsets[-1] == arcs)
-    if not ends or offsets[0] < 0 or offsets[-1] > arcs or (offsets[1:] < offsets[:-1]).any():  # a difference could overflow
+    # a difference could overflow.
+    if not ends or offsets[0] < 0 or offsets[-1] > arcs or (offsets[1:] < offsets[:-1]).any():
         raise StoreError(f"{store}: section {side}.offsets does not ascend from 0 to {arcs}; run isthmus verify")
     degrees: Array = np.diff(offsets)
     return degrees
@@ -75,8 +76,8 @@ def whole_order(store: Store | MemoryStore, section: str) -> Array:
 def check_inverse(store: Store | MemoryStore) -> None:
     """Compare the two permutations of a hub-ordered store, piece by piece.
 
-    Both give the same pairs of a place and a number, so sums of a hash of each pair agree. Every process draws another hash, so
-    that no store can be made to fit it.
+    Both give the same pairs of a place and a number, so sums of a hash of each pair agree. Every process draws another
+    hash, so that no store can be made to fit it.
     """
     key, n, sums = np.frombuffer(os.urandom(16), np.uint64) | np.uint64(1), store.manifest.vertices, [0, 0]
     for first in range(0, n, sizes.now.degree_vertices):
@@ -99,7 +100,9 @@ def mixed(words: Array) -> Array:
 
 
 def not_inverse(store: Store | MemoryStore) -> StoreError:
-    return StoreError(f"{store}: sections order.to_natural and order.from_natural are not inverse permutations; run isthmus verify")
+    return StoreError(
+        f"{store}: sections order.to_natural and order.from_natural are not inverse permutations; run isthmus verify"
+    )
 
 
 def hub_order(store: Store | MemoryStore) -> Array:

@@ -1,7 +1,8 @@
 """The edges of a graph for export: in blocks, in natural order, with the users' ids or with numbers.
 
-Numbers run from 0 in ascending order of the ids, also where the store is in hub order. A block holds few edges, so that a graph
-of any size is written within the memory budget; only a list of a hub-ordered store is always read whole, since it is sorted anew.
+Numbers run from 0 in ascending order of the ids, also where the store is in hub order. A block holds few edges, so that
+a graph of any size is written within the memory budget; only a list of a hub-ordered store is always read whole, since
+it is sorted anew.
 """
 
 from __future__ import annotations
@@ -32,11 +33,22 @@ class Outgoing:
     """The edges of a graph, for a writer. `ending` is that of the file; a writer leaves notes for the user by `say`."""
 
     def __init__(
-        self, graph: Graph, memory: str | int | None = None, weights: bool = True, ending: str = "", header: bool | None = None,
+        self,
+        graph: Graph,
+        memory: str | int | None = None,
+        weights: bool = True,
+        ending: str = "",
+        header: bool | None = None,
         progress: Progress = SILENT,
-    ) -> None:  # fmt: skip
+    ) -> None:
         graph = graph.frozen() if hasattr(graph, "frozen") else graph
-        self.graph, self.name, self.ending, self.header, self.progress = graph, str(graph.path or "the graph"), ending, header, progress
+        self.graph, self.name, self.ending, self.header, self.progress = (
+            graph,
+            str(graph.path or "the graph"),
+            ending,
+            header,
+            progress,
+        )
         self.vertices, self.edges, self.arcs, self.directed = graph.vertices, graph.edges, graph.arcs, graph.directed
         self.weighted = graph.weighted and weights
         self.weight_dtype = np.dtype(graph.snapshot.weight_dtype) if self.weighted else np.dtype(np.int32)
@@ -100,7 +112,8 @@ class Outgoing:
         if needed > max(self.limit, SHARE * self.block_edges * EDGE_BYTES):
             raise BudgetError(
                 f"{self.name}: a list of a store in hub order is read whole, which takes {format_size(needed)}; "
-                f"the budget is {format_size(self.limit)}: raise {option('memory')}, or ingest the store again in natural order"
+                f"the budget is {format_size(self.limit)}: raise {option('memory')}, or ingest the store again in "
+                f"natural order"
             )
         parts = [self._arcs(side, int(offsets[0]), int(offsets[-1])) for _, offsets in runs]
         sources = np.repeat(np.arange(begin, end), degrees)
@@ -118,7 +131,9 @@ class Outgoing:
     def _offsets(self, side: str, first: int, last: int) -> Array:
         offsets = self.graph.store.read(f"{side}.offsets", first, last + 1).astype(np.int64)
         if offsets[0] < 0 or offsets[-1] > self.arcs or (offsets[1:] < offsets[:-1]).any():
-            raise StoreError(f"{self.name}: section {side}.offsets does not ascend from 0 to {self.arcs}; run isthmus verify")
+            raise StoreError(
+                f"{self.name}: section {side}.offsets does not ascend from 0 to {self.arcs}; run isthmus verify"
+            )
         return offsets
 
     def _arcs(self, side: str, begin: int, end: int) -> tuple[Array, Array | None]:
@@ -150,7 +165,9 @@ class Outgoing:
         tally = np.zeros(self.vertices, np.bool_) if self.vertices <= self.limit // SHARE else None
         yield from self.batches(tally)
         if tally is not None and (alone := self.vertices - int(np.count_nonzero(tally))):
-            self.say(f"{alone} {'vertex' if alone == 1 else 'vertices'} without edges cannot be written to a list of edges")
+            self.say(
+                f"{alone} {'vertex' if alone == 1 else 'vertices'} without edges cannot be written to a list of edges"
+            )
 
     def _rows(self, sources: Array, targets: Array) -> list[Array]:
         """Rows of a block in pieces of bounded text."""
@@ -194,7 +211,9 @@ class Outgoing:
             self.say(f"the format has no ids; vertices are numbered from {base} in ascending order of their ids")
 
     def writes_weights(self, plain: str, weighted: str) -> bool:
-        """Whether to write weights: as the ending says; if it says nothing, if the graph has any. Notes say what is lost or set to 1."""
+        """Whether to write weights: as the ending says; if it says nothing, if the graph has any. Notes say what is
+        lost or set to 1.
+        """
         chosen = self.ending == weighted or (self.ending != plain and self.weighted)
         if chosen and not self.weighted:
             self.say("has no weights, so every weight in the file is 1")
@@ -209,7 +228,9 @@ class Outgoing:
     def need_in_edges(self) -> None:
         if not self.graph.has_in_edges:
             without = option("in_edges", False)
-            raise OptionError(f"{self.name}: the format needs in-edges, but the store was made with {without}; ingest it without that")
+            raise OptionError(
+                f"{self.name}: the format needs in-edges, but the store was made with {without}; ingest it without that"
+            )
 
     def need_whole_weights(self, dtype: Any = np.int64, least: int = 0) -> None:
         """Raise an error unless all weights are whole numbers from `least` on that fit `dtype`."""
@@ -217,23 +238,32 @@ class Outgoing:
             return
         without = f"{option('weights', False)} leaves them out"
         if self.weight_dtype.kind == "f":
-            raise OptionError(f"{self.name}: the weights are {self.weight_dtype}, but the format has only whole numbers; {without}")
+            raise OptionError(
+                f"{self.name}: the weights are {self.weight_dtype}, but the format has only whole numbers; {without}"
+            )
         low, high = max(least, np.iinfo(dtype).min), np.iinfo(dtype).max
         for at in range(0, self.arcs, sizes.now.verified_arcs):
             weights = self.graph.entries("out.weights", at, min(at + sizes.now.verified_arcs, self.arcs))
             if int(weights.min()) < low or int(weights.max()) > high:
                 wrong = int(weights.min()) if int(weights.min()) < low else int(weights.max())
-                raise OptionError(f"{self.name}: has a weight of {wrong}, but the format has only weights from {low} to {high}; {without}")
+                raise OptionError(
+                    f"{self.name}: has a weight of {wrong}, but the format has only weights from {low} to {high}; "
+                    f"{without}"
+                )
 
     def need_simple(self) -> None:
         """Raise an error if there are self loops or parallel edges."""
         if self.graph.snapshot.self_loops:
-            raise OptionError(f"{self.name}: has self loops, the format has none; ingest it with {option('self_loops', 'drop')}")
+            raise OptionError(
+                f"{self.name}: has self loops, the format has none; ingest it with {option('self_loops', 'drop')}"
+            )
         self.need_no_parallel()
 
     def need_no_parallel(self) -> None:
         if self.graph.parallel and has_parallel(self.both()):
-            raise OptionError(f"{self.name}: has parallel edges, the format has none; ingest it with {option('parallel', 'drop')}")
+            raise OptionError(
+                f"{self.name}: has parallel edges, the format has none; ingest it with {option('parallel', 'drop')}"
+            )
 
     def write_rows(self, file: BinaryIO, columns: list[Array | None], first: bytes | None = None) -> None:
         """Lines of numbers, separated by blanks, after a word that all lines begin with."""

@@ -1,8 +1,9 @@
-"""An overlay: the arcs of one side that were added and removed since a graph was stored, and where each list lies with them.
+"""An overlay: the arcs of one side that were added and removed since a graph was stored, and where each list lies with
+them.
 
-Together with the store it is a side like any other: lists without gaps, and far arrays (`far.py`) whose entries a `PatchedReader` puts
-together (`kernels/overlay.py` says how). An overlay does not change. A batch makes the next one, so what was
-begun on a snapshot can go on beside later ones.
+Together with the store it is a side like any other: lists without gaps, and far arrays (`far.py`) whose entries a
+`PatchedReader` puts together (`kernels/overlay.py` says how). An overlay does not change. A batch makes the next one,
+so what was begun on a snapshot can go on beside later ones.
 """
 
 from __future__ import annotations
@@ -23,7 +24,9 @@ from isthmus.threads import Team
 
 @dataclass(frozen=True)
 class Overlay:
-    """Added arcs sorted by tail and head, removed ones by their slot in the store, and where the list of each vertex begins now."""
+    """Added arcs sorted by tail and head, removed ones by their slot in the store, and where the list of each vertex
+    begins now.
+    """
 
     begins: Array  # one more than there are vertices
     added_tails: Array
@@ -39,7 +42,9 @@ class Overlay:
         """Lists as they are stored."""
         none = np.empty(0, target_dtype)
         weights = np.empty(0, np.int32 if weight_dtype is None else weight_dtype)
-        return cls(offsets, none, none, weights, none, np.empty(0, np.int64), int(offsets[-1]), weight_dtype is not None)
+        return cls(
+            offsets, none, none, weights, none, np.empty(0, np.int64), int(offsets[-1]), weight_dtype is not None
+        )
 
     @property
     def vertices(self) -> int:
@@ -76,7 +81,9 @@ class Overlay:
         return replace(self, begins=begins)
 
     def changed(self, changes: SideChanges, team: Team) -> Overlay:
-        """The overlay after changes. The place of an arc is its slot in the store or, for an added one, `stored` and its position."""
+        """The overlay after changes. The place of an arc is its slot in the store or, for an added one, `stored` and
+        its position.
+        """
         actions, places = changes.actions, changes.places
         stored, old = places < self.stored, actions != INSERT
         removed, dropped = old & stored, (actions == DELETE) & ~stored
@@ -90,15 +97,24 @@ class Overlay:
         stay[places[dropped] - self.stored] = False
         new_weights = changes.weights[fresh] if self.weighted else weights
         return Overlay(
-            self._shifted(changes, team), *self._added(stay, weights, changes.vertices[fresh], changes.others[fresh], new_weights),
-            *self._removed(changes.vertices[removed], places[removed]), self.stored, self.weighted,
-        )  # fmt: skip
+            self._shifted(changes, team),
+            *self._added(stay, weights, changes.vertices[fresh], changes.others[fresh], new_weights),
+            *self._removed(changes.vertices[removed], places[removed]),
+            self.stored,
+            self.weighted,
+        )
 
-    def _added(self, stay: Array, weights: Array, tails: Array, heads: Array, fresh: Array) -> tuple[Array, Array, Array]:
+    def _added(
+        self, stay: Array, weights: Array, tails: Array, heads: Array, fresh: Array
+    ) -> tuple[Array, Array, Array]:
         if stay.all() and not tails.size:
             return self.added_tails, self.added_heads, weights
         count = int(np.count_nonzero(stay)) + tails.size
-        out = np.empty(count, tails.dtype), np.empty(count, heads.dtype), np.empty(count if self.weighted else 0, weights.dtype)
+        out = (
+            np.empty(count, tails.dtype),
+            np.empty(count, heads.dtype),
+            np.empty(count if self.weighted else 0, weights.dtype),
+        )
         kernels.merge_added(self.added_tails, self.added_heads, weights, stay, tails, heads, fresh, *out)
         return out
 
@@ -137,7 +153,9 @@ class Patch:
 
     @property
     def needs_bounds(self) -> bool:
-        """Whether entries are vertices and fewer of these are left than were stored, so that they are checked once more."""
+        """Whether entries are vertices and fewer of these are left than were stored, so that they are checked once
+        more.
+        """
         return self.base.name.endswith("targets") and self.base.bounds.most >= self.overlay.vertices
 
 

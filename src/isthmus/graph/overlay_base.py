@@ -20,12 +20,16 @@ from isthmus.threads import Team
 
 
 class StoredBase:
-    """The files of a stored graph. A batch's look-ups and the lists of maintained programs are read through `reader`."""
+    """The files of a stored graph. A batch's look-ups and the lists of maintained programs are read through
+    `reader`.
+    """
 
     def __init__(self, graph: Graph, team: Team, channels: int) -> None:
         base = graph.snapshot
         if not isinstance(base, StoredSnapshot) or not base.on_disk:
-            raise StoreError(f"{graph} is in memory; {option('on_disk', True)} needs a store, which isthmus.ingest makes")
+            raise StoreError(
+                f"{graph} is in memory; {option('on_disk', True)} needs a store, which isthmus.ingest makes"
+            )
         if not base.has_in_edges:
             again = f"ingest it without {option('in_edges', False)}"
             raise StoreError(f"{graph} was stored without in-edges, which a changing graph on disk needs; {again}")
@@ -50,7 +54,9 @@ class StoredBase:
             if self._graph.parallel:
                 self._refuse_parallel(first, arrays[0].blocks, arrays[0].dtype, offsets)
             overlay = Overlay.nothing(offsets, np.dtype(base.target_dtype), base.weight_dtype)
-            found[name] = OverlaySide(Base(arrays, list(range(first, first + len(arrays))), fences), overlay, self._team)
+            found[name] = OverlaySide(
+                Base(arrays, list(range(first, first + len(arrays))), fences), overlay, self._team
+            )
             first += len(arrays)
         return found if base.directed else {"out": found["out"], "in": found["out"]}
 
@@ -88,14 +94,18 @@ class StoredBase:
 
         self._passed(section, blocks, look)
         parts = sorted(borders)
-        equal.append(np.array([slot for before, slot in pairwise(parts) if borders[before][1] == borders[slot][0]], np.int64))
+        equal.append(
+            np.array([slot for before, slot in pairwise(parts) if borders[before][1] == borders[slot][0]], np.int64)
+        )
         slots = np.concatenate(equal)
         slots = slots[slots < offsets[-1]]
         vertices = np.searchsorted(offsets, slots, "right") - 1
         for v in vertices[offsets[vertices] < slots][:1].tolist():
             user = self._graph.ids.users(np.array([v])).tolist()[0]
             remedy = "ingest it with parallel='min', 'sum' or 'drop'"
-            raise GraphFormatError(f"{self._graph} has parallel edges, for example at vertex {user!r}; a changing graph has none: {remedy}")
+            raise GraphFormatError(
+                f"{self._graph} has parallel edges, for example at vertex {user!r}; a changing graph has none: {remedy}"
+            )
 
     def _negatives(self) -> int:
         weights, section = self.snapshot.far("out", True)[1], 1
@@ -109,4 +119,3 @@ class StoredBase:
 
     def close(self) -> None:
         self.reader.close()
-

@@ -1,7 +1,8 @@
-"""A changing graph on disk, for graphs whose edges do not fit in memory: a store, and an overlay in memory of the changes since.
+"""A changing graph on disk, for graphs whose edges do not fit in memory: a store, and an overlay in memory of the
+changes since.
 
-The store is never written to. When the changes take too much memory, they are merged with it into a new store (`merging.py`), from
-which the graph goes on.
+The store is never written to. When the changes take too much memory, they are merged with it into a new store
+(`merging.py`), from which the graph goes on.
 """
 
 from __future__ import annotations
@@ -62,7 +63,9 @@ class OverlayGraph(AdvancingGraph):
         self.snapshot = OverlaySnapshot(self)
         self.vertices, self.arcs = self.snapshot.vertices, self.snapshot.arcs
         sections = [section for side in self._both for section in side.base.sections]
-        self._reader = PatchedReader(self._base.reader, [array for side in self._both for array in side.far()], sections)
+        self._reader = PatchedReader(
+            self._base.reader, [array for side in self._both for array in side.far()], sections
+        )
 
     @property
     def changes_bytes(self) -> int:
@@ -91,7 +94,9 @@ class OverlayGraph(AdvancingGraph):
         if weights and self.weighted:
             entries.append(aligned_empty(count, self.weight_dtype))
         for section, out in zip(here.base.sections, entries, strict=False):
-            self._read_pieces(Pieces(np.full(first.size, section), first, last, places[:-1] * out.itemsize), out.view(np.uint8))
+            self._read_pieces(
+                Pieces(np.full(first.size, section), first, last, places[:-1] * out.itemsize), out.view(np.uint8)
+            )
         return begins, ends, entries[0], entries[-1] if len(entries) > 1 else np.empty(0, self.weight_dtype or np.int32)
 
     def _read_pieces(self, pieces: Pieces, out: Array) -> None:
@@ -194,7 +199,9 @@ class OverlayGraph(AdvancingGraph):
         """Take over the store and the overlay of another graph, which has the same edges and is not used any more."""
         with self.lock:
             if (other.number, other.vertices, other.arcs) != (self.number, self.vertices, self.arcs):
-                raise IsthmusError("a merged graph differs from the graph that it was made from; this is a bug, please report it")
+                raise IsthmusError(
+                    "a merged graph differs from the graph that it was made from; this is a bug, please report it"
+                )
             uninterrupted(lambda: self._take_over(other))
 
     def _take_over(self, other: OverlayGraph) -> None:
@@ -210,7 +217,9 @@ class OverlayGraph(AdvancingGraph):
     def apart(self) -> PatchedReader:
         """A reader of the current snapshot for another thread; it stays valid while batches are applied."""
         arrays = [array for side in self._both for array in side.far()]
-        return PatchedReader(ExtentReader([patch_of(array).base for array in arrays], DEPTH, 1), arrays, list(range(len(arrays))))
+        return PatchedReader(
+            ExtentReader([patch_of(array).base for array in arrays], DEPTH, 1), arrays, list(range(len(arrays)))
+        )
 
     def close(self) -> None:
         with self.lock:  # whoever reads the files in another thread holds it

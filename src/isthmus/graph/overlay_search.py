@@ -1,7 +1,8 @@
 """Where the edges of a batch lie in a changing graph on disk.
 
-Added arcs are sorted and near. Stored lists are sorted too, and the first target of every block is near. So of each list that may hold an
-arc a single block is read, however long the list is. Blocks that are close together are read at once.
+Added arcs are sorted and near. Stored lists are sorted too, and the first target of every block is near. So of each
+list that may hold an arc a single block is read, however long the list is. Blocks that are close together are read at
+once.
 """
 
 from __future__ import annotations
@@ -26,7 +27,13 @@ class OverlaySearch(Search):
     """Finds distinct edges, sorted by tail and then head; if the graph is undirected, no tail exceeds its head."""
 
     def __init__(
-        self, sides: dict[str, OverlaySide], directed: bool, tails: Array, heads: Array, team: Team, reader: ExtentReader
+        self,
+        sides: dict[str, OverlaySide],
+        directed: bool,
+        tails: Array,
+        heads: Array,
+        team: Team,
+        reader: ExtentReader,
     ) -> None:
         super().__init__(sides, directed, tails, heads, team)
         self._overlays, self._reader = sides, reader
@@ -36,23 +43,53 @@ class OverlaySearch(Search):
         sought = np.empty(side.ends.size, np.int64)
         added = (overlay.added_tails, overlay.added_heads, overlay.added_weights)
         count = kernels.find_added(
-            side.vertices, side.others, side.ends, self._lengths, once, *added, overlay.stored, side.places, self.exists, self.old, sought
+            side.vertices,
+            side.others,
+            side.ends,
+            self._lengths,
+            once,
+            *added,
+            overlay.stored,
+            side.places,
+            self.exists,
+            self.old,
+            sought,
         )
         sought = sought[:count]
         lows, highs, blocks = (np.empty(count, np.int64) for _ in range(3))
         targets = lists.base.arrays[0]
         per_block = BLOCK // np.dtype(targets.dtype).itemsize
         kernels.choose_blocks(
-            sought, side.vertices, side.others, overlay.begins, overlay.added_tails, overlay.removed_tails, lists.base.fences, per_block,
-            lows, highs, blocks,
-        )  # fmt: skip
+            sought,
+            side.vertices,
+            side.others,
+            overlay.begins,
+            overlay.added_tails,
+            overlay.removed_tails,
+            lists.base.fences,
+            per_block,
+            lows,
+            highs,
+            blocks,
+        )
         order = np.argsort(blocks, kind="stable")
         order = order[np.searchsorted(blocks[order], 0) :]  # without those that can be in no block
 
         def find(first: int, last: int, near: Array, stage: Array) -> None:
             staged = stage.view(targets.dtype)
             kernels.find_stored(
-                order, first, last, sought, side.others, lows, highs, near, per_block, staged, overlay.removed_slots, side.places
+                order,
+                first,
+                last,
+                sought,
+                side.others,
+                lows,
+                highs,
+                near,
+                per_block,
+                staged,
+                overlay.removed_slots,
+                side.places,
             )
 
         self._through(blocks[order], lists.base.sections[0], find)
@@ -79,7 +116,8 @@ class OverlaySearch(Search):
         self._through(blocks[order], lists.base.sections[1], take)
 
     def _through(self, blocks: Array, section: int, work: Callable[[int, int, Array, Array], None]) -> None:
-        """Read ascending blocks of a section, and let members of the team work(first, last, near, buffer) on some of them at a time.
+        """Read ascending blocks of a section, and let members of the team work(first, last, near, buffer) on some of
+        them at a time.
 
         Block blocks[k], for k in first:last, is block blocks[k] - near[k] of the buffer.
         """
@@ -95,7 +133,12 @@ class OverlaySearch(Search):
             if member not in stages:
                 stages[member] = aligned_empty(room * BLOCK, np.uint8)
             reads = slice(int(read_cuts[k]), int(read_cuts[k + 1]))
-            columns = np.full(reads.stop - reads.start, section), begins[reads] * BLOCK, lengths[reads] * BLOCK, places[reads] * BLOCK
+            columns = (
+                np.full(reads.stop - reads.start, section),
+                begins[reads] * BLOCK,
+                lengths[reads] * BLOCK,
+                places[reads] * BLOCK,
+            )
             self._reader.read(columns, stages[member], member)
             work(int(cuts[k]), int(cuts[k + 1]), near, stages[member])
 

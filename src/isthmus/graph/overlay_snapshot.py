@@ -20,7 +20,9 @@ CHANNELS = 3  # of a link
 
 
 class OverlaySnapshot(AdvancingSnapshot):
-    """The stored graph with the overlay of some batch: lists without gaps, and far arrays that are patched when they are read."""
+    """The stored graph with the overlay of some batch: lists without gaps, and far arrays that are patched when they
+    are read.
+    """
 
     def __init__(self, graph: OverlayGraph) -> None:
         super().__init__(graph)

@@ -1,10 +1,10 @@
 """One side of a changing graph: a packed memory array of edge lists (Grapin, section 6, after VCSR).
 
-All lists lie in one array, in vertex order, each followed by a gap for edges to come. A list that has no room left is respread
-together with its neighbours: the smallest window of vertices that is not too dense, with gaps that grow with the lengths of lists. If
-the whole array is too dense, it doubles; if deletions have left it nearly empty, it halves. Lists begin on boundaries of 128 bytes,
-so that a GPU reads them with the fewest requests (`align=False`: anywhere). Density is measured over aligned lists, otherwise
-vertices of low degree would keep every window too dense.
+All lists lie in one array, in vertex order, each followed by a gap for edges to come. A list that has no room left is
+respread together with its neighbours: the smallest window of vertices that is not too dense, with gaps that grow with
+the lengths of lists. If the whole array is too dense, it doubles; if deletions have left it nearly empty, it halves.
+Lists begin on boundaries of 128 bytes, so that a GPU reads them with the fewest requests (`align=False`: anywhere).
+Density is measured over aligned lists, otherwise vertices of low degree would keep every window too dense.
 """
 
 from __future__ import annotations
@@ -23,7 +23,8 @@ from isthmus.kernels import packed
 from isthmus.threads import Team
 
 LINE = 128  # bytes; the largest request of a GPU to host memory
-TIGHT, LOOSE = 1.00, 0.92  # densest leaf and root. VCSR's root is 0.75, but lists are read as slowly as the array has slots
+# Densest leaf and root. VCSR's root is 0.75, but lists are read as slowly as the array has slots.
+TIGHT, LOOSE = 1.00, 0.92
 SPARSE = 0.25  # of a root, below which half of it is given back
 FILL = 0.86  # density of an array that was made anew: below LOOSE, so that it does not double at once
 DEAR = 1.5  # aligned lists may take so many times the slots; sparse graphs would take more
@@ -33,7 +34,9 @@ NONE = np.empty(0, np.int64)
 
 @dataclass
 class SideChanges:
-    """Changes of arcs, sorted by vertex and then by the other end. Group g, the changes of one vertex, is cuts[g]:cuts[g + 1]."""
+    """Changes of arcs, sorted by vertex and then by the other end. Group g, the changes of one vertex, is
+    cuts[g]:cuts[g + 1].
+    """
 
     vertices: Array
     others: Array
@@ -41,7 +44,8 @@ class SideChanges:
     places: Array  # slots of the arcs that are deleted or reweighed
     weights: Array  # empty: unweighted
     cuts: Array
-    begins: Array = field(default_factory=lambda: NONE)  # where each group's list began before it was changed, in a packed memory array
+    # Where each group's list began before it was changed, in a packed memory array.
+    begins: Array = field(default_factory=lambda: NONE)
 
     @property
     def positions(self) -> Array:
@@ -50,13 +54,17 @@ class SideChanges:
 
     @property
     def arcs_gained(self) -> int:
-        return int(np.count_nonzero(self.actions == packed.INSERT)) - int(np.count_nonzero(self.actions == packed.DELETE))
+        return int(np.count_nonzero(self.actions == packed.INSERT)) - int(
+            np.count_nonzero(self.actions == packed.DELETE)
+        )
 
 
 class PackedLists:
     """Lists with gaps, and the changes to them. Not thread-safe; a change uses all members of the team."""
 
-    def __init__(self, lists: Lists, targets: Array, weights: Array | None, team: Team, align: bool | None = None) -> None:
+    def __init__(
+        self, lists: Lists, targets: Array, weights: Array | None, team: Team, align: bool | None = None
+    ) -> None:
         """A copy of these lists, at memory speed. `align`: lists begin on lines; None: if that takes little memory."""
         self._team = team
         self._unit = max(1, LINE // targets.itemsize)
@@ -82,7 +90,12 @@ class PackedLists:
 
     @property
     def bytes(self) -> int:
-        return self._begins.nbytes + self._ends.nbytes + self.targets.nbytes + (self.weights.nbytes if self.weighted else 0)
+        return (
+            self._begins.nbytes
+            + self._ends.nbytes
+            + self.targets.nbytes
+            + (self.weights.nbytes if self.weighted else 0)
+        )
 
     def lists(self) -> Lists:
         return Lists(self._begins[: self.vertices], self._ends[: self.vertices], self.slots, self.arcs)
@@ -148,7 +161,9 @@ class PackedLists:
         self._give_back(int(np.count_nonzero(changes.actions == packed.DELETE)))
 
     def _give_back(self, deleted: int) -> None:
-        """Halve the array, maybe more than once, if deletions left it nearly empty. Rarely checked: it takes a pass over all vertices."""
+        """Halve the array, maybe more than once, if deletions left it nearly empty. Rarely checked: it takes a pass
+        over all vertices.
+        """
         self._deleted += deleted
         if self._deleted * 8 > self.slots // self._unit:
             self._deleted = 0
@@ -208,7 +223,16 @@ class PackedLists:
         cuts[0], cuts[-1] = 0, n
         team.each(
             lambda k: packed.copy_lists(
-                int(cuts[k]), int(cuts[k + 1]), self._begins, self._ends, self.targets, self.weights, fresh, ends, targets, weights
+                int(cuts[k]),
+                int(cuts[k + 1]),
+                self._begins,
+                self._ends,
+                self.targets,
+                self.weights,
+                fresh,
+                ends,
+                targets,
+                weights,
             ),
             cuts.size - 1,
         )

@@ -45,7 +45,8 @@ def cut(lists: Lists, entry_bytes: int, size: int) -> Partitions:
     if not ideal.size:
         none = np.empty(0, np.int64)
         return Partitions(np.zeros(1, np.int64), none, none, none, none)
-    owner = np.maximum(np.searchsorted(begins, ideal, "right") - 1, 0)  # the vertex whose list or gap each ideal cut falls into
+    # The vertex whose list or gap each ideal cut falls into.
+    owner = np.maximum(np.searchsorted(begins, ideal, "right") - 1, 0)
     following = np.where(owner + 1 < len(lists), begins[np.minimum(owner + 1, len(lists) - 1)], lists.slots)
     inside_hub = following - begins[owner] > step
     cuts = np.unique(np.concatenate([np.where(inside_hub, ideal, np.minimum(begins[owner], ideal)), [0, lists.slots]]))

@@ -1,7 +1,7 @@
 """Reads lists of a stored graph with the arcs that were added and removed since, as if they lay in one array.
 
-Stored blocks come into a staging buffer, from which the entries that are still there go to their place, with the added ones between
-them. There is a staging buffer for each channel: while one thread patches, another's reads are under way.
+Stored blocks come into a staging buffer, from which the entries that are still there go to their place, with the added
+ones between them. There is a staging buffer for each channel: while one thread patches, another's reads are under way.
 """
 
 from __future__ import annotations
@@ -35,7 +35,9 @@ class Pieces:
         return Pieces(self.sections[which], self.firsts[which], self.lasts[which], self.places[which])
 
     def between(self, low: int, high: int, widths: Array) -> Pieces:
-        """The pieces between two places of the buffer, which are multiples of 8 or its end. Pieces follow each other in the buffer."""
+        """The pieces between two places of the buffer, which are multiples of 8 or its end. Pieces follow each other in
+        the buffer.
+        """
         sizes_now = (self.lasts - self.firsts) * widths[self.sections]
         first = int(np.searchsorted(self.places, low, "right")) - 1
         last = int(np.searchsorted(self.places, high))
@@ -65,7 +67,10 @@ class Pieces:
         first_half = large[index] & ~second
         halves.lasts = np.where(first_half, middles[index], halves.lasts)
         moved = (middles - self.firsts) * widths[self.sections]
-        halves.firsts, halves.places = np.where(second, middles[index], halves.firsts), halves.places + np.where(second, moved[index], 0)
+        halves.firsts, halves.places = (
+            np.where(second, middles[index], halves.firsts),
+            halves.places + np.where(second, moved[index], 0),
+        )
         return halves
 
 
@@ -103,29 +108,55 @@ class PatchedReader:
         while at < pieces.firsts.size:
             stop, count = kernels.cover(
                 at, stored_firsts, stored_lasts, pieces.sections, self.widths, BLOCK, stage.size, near, *reads
-            )  # fmt: skip
+            )
             if count:
                 sections, offsets, lengths, where = (column[:count] for column in reads)
                 requests += self._reader.read((self._stored[sections], offsets, lengths, where), stage, channel)
             kernels.patch(
-                pieces.firsts, pieces.lasts, places, at, stop, stored_firsts, added_at, removed_at, near, overlay.begins,
-                overlay.added_tails, patch.added, overlay.removed_slots, staged, out,
-            )  # fmt: skip
-            if patch.needs_bounds and kernels.beyond(pieces.firsts, pieces.lasts, places, at, stop, out, overlay.vertices - 1):
+                pieces.firsts,
+                pieces.lasts,
+                places,
+                at,
+                stop,
+                stored_firsts,
+                added_at,
+                removed_at,
+                near,
+                overlay.begins,
+                overlay.added_tails,
+                patch.added,
+                overlay.removed_slots,
+                staged,
+                out,
+            )
+            if patch.needs_bounds and kernels.beyond(
+                pieces.firsts, pieces.lasts, places, at, stop, out, overlay.vertices - 1
+            ):
                 path = patch.base.open_file().path
-                raise StoreError(f"{path}: a list has a vertex that was removed, as in-edges and out-edges differ; run isthmus verify")
+                raise StoreError(
+                    f"{path}: a list has a vertex that was removed, as in-edges and out-edges differ; run "
+                    f"isthmus verify"
+                )
             at = stop
         return requests
 
     def _located(self, patch: Patch, pieces: Pieces, room: int) -> tuple[Pieces, tuple[Array, Array, Array, Array]]:
-        """The stored slots that pieces need. A piece that needs more than `room` stored entries is halved until it does not."""
+        """The stored slots that pieces need. A piece that needs more than `room` stored entries is halved until it does
+        not.
+        """
         overlay = patch.overlay
         while True:
             found = tuple(np.empty(pieces.firsts.size, np.int64) for _ in range(4))
             kernels.locate(
-                pieces.firsts, pieces.lasts, overlay.begins, overlay.vertices, overlay.added_tails, overlay.removed_tails,
-                overlay.removed_slots, *found,
-            )  # fmt: skip
+                pieces.firsts,
+                pieces.lasts,
+                overlay.begins,
+                overlay.vertices,
+                overlay.added_tails,
+                overlay.removed_tails,
+                overlay.removed_slots,
+                *found,
+            )
             large = found[1] - found[0] > room
             if not large.any():
                 return pieces, (found[0], found[1], found[2], found[3])

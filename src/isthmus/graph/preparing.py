@@ -48,7 +48,8 @@ def prepared(graph: AdvancingGraph, edits: Edits, strict: bool = False) -> Chang
     actions, final, repeated, missing, odd = folded(graph.team, search, order, cuts[: count + 1], wishes, weights)
     if strict and (repeated or missing):
         raise refused(edits, odd)
-    late = (once[:count] != 0) & (actions > INSERT)  # inserts of existing edges that turn out to reweigh them: both arcs are needed
+    # Inserts of existing edges that turn out to reweigh them: both arcs are needed.
+    late = (once[:count] != 0) & (actions > INSERT)
     if late.any():
         search.find((~late).astype(np.uint8))
     counts |= {"repeated": repeated, "missing": missing + counts["missing"]}
@@ -57,14 +58,19 @@ def prepared(graph: AdvancingGraph, edits: Edits, strict: bool = False) -> Chang
     return change
 
 
-def folded(team: Team, search: Search, order: Array, cuts: Array, wishes: Array, weights: Array) -> tuple[Array, Array, int, int, Array]:
+def folded(
+    team: Team, search: Search, order: Array, cuts: Array, wishes: Array, weights: Array
+) -> tuple[Array, Array, int, int, Array]:
     """(action on each edge, its new weight, repeated inserts, missing edges, the first row of either)."""
     size = search.exists.size
     actions, final = np.empty(size, np.uint8), np.empty_like(search.old)
 
     def part(first: int, last: int) -> tuple[int, int, Array]:
         odd = np.full(2, wishes.size, np.int64)
-        return (*finding.fold(first, last, order, cuts, wishes, weights, search.exists, search.old, actions, final, odd), odd)
+        return (
+            *finding.fold(first, last, order, cuts, wishes, weights, search.exists, search.old, actions, final, odd),
+            odd,
+        )
 
     parts = [part(0, size)] if size <= sizes.now.few_changes else team.split(part, size)
     repeated, missing, odd = zip(*parts, strict=True)
@@ -106,7 +112,9 @@ def numbered(graph: AdvancingGraph, edits: Edits, strict: bool) -> tuple[Array, 
 def check_range(graph: AdvancingGraph, added: Array) -> None:
     kind = graph.target_dtype
     if graph.vertices + added.size > np.iinfo(kind).max:
-        raise BatchError(f"the graph would have {graph.vertices + added.size} vertices, more than {kind} numbers; ingest it again")
+        raise BatchError(
+            f"the graph would have {graph.vertices + added.size} vertices, more than {kind} numbers; ingest it again"
+        )
 
 
 def removed_by(graph: AdvancingGraph, edits: Edits, strict: bool, counts: dict[str, int]) -> Array:
@@ -122,7 +130,10 @@ def removed_by(graph: AdvancingGraph, edits: Edits, strict: bool, counts: dict[s
     counts["missing"] += int(np.count_nonzero(numbers == UNKNOWN))
     if strict and counts["missing"]:
         user = users[numbers == UNKNOWN].tolist()[0]
-        raise BatchError(f"{edits.removing(user)}: vertex {user!r} cannot be removed: it does not exist (strict; nothing was applied)")
+        raise BatchError(
+            f"{edits.removing(user)}: vertex {user!r} cannot be removed: it does not exist (strict; nothing was "
+            f"applied)"
+        )
     return np.sort(numbers[numbers != UNKNOWN])
 
 
@@ -136,12 +147,22 @@ def weights_of(graph: AdvancingGraph, edits: Edits) -> Array:
 def refused(edits: Edits, odd: Array) -> BatchError:
     row = int(odd.min())
     u, v = edits.sources[row : row + 1].tolist()[0], edits.targets[row : row + 1].tolist()[0]
-    what = f"cannot insert the edge {u!r} -> {v!r}: it exists" if row == odd[0] else f"the edge {u!r} -> {v!r} does not exist"
+    what = (
+        f"cannot insert the edge {u!r} -> {v!r}: it exists"
+        if row == odd[0]
+        else f"the edge {u!r} -> {v!r} does not exist"
+    )
     return BatchError(f"{edits.where(row)}: {what} (strict; nothing was applied)")
 
 
 def change_of(
-    graph: AdvancingGraph, search: Search, actions: Array, final: Array, added: Array, removed: Array, counts: dict[str, int]
+    graph: AdvancingGraph,
+    search: Search,
+    actions: Array,
+    final: Array,
+    added: Array,
+    removed: Array,
+    counts: dict[str, int],
 ) -> Change:
     n = graph.vertices + added.size
     _, inserted, deleted, reweighed = np.bincount(actions, minlength=4).tolist()
@@ -154,4 +175,6 @@ def change_of(
     counts |= {"inserted": inserted, "deleted": deleted, "reweighed": reweighed}
     counts |= {"vertices_added": int(added.size), "vertices_removed": int(removed.size)}
     edges, negative = graph.edges + inserted - deleted, graph.negative_arcs + negatives_gained(out, old)
-    return Change(graph.number + 1, out, into, old, added, removed, movers, holes, left, counts, edges, int(self_loops), negative)
+    return Change(
+        graph.number + 1, out, into, old, added, removed, movers, holes, left, counts, edges, int(self_loops), negative
+    )

@@ -1,8 +1,8 @@
 """Files that are replaced in one step: readers see the old contents or the new, and a failure leaves the old.
 
-The new contents go to a temporary file beside the target. It is created anew and never through a symbolic link, so no other
-file can be overwritten through its name. Its writer holds a lock on it, by which the next writer of the same target knows
-the temporary files of killed writers, and removes them.
+The new contents go to a temporary file beside the target. It is created anew and never through a symbolic link, so no
+other file can be overwritten through its name. Its writer holds a lock on it, by which the next writer of the same
+target knows the temporary files of killed writers, and removes them.
 """
 
 from __future__ import annotations

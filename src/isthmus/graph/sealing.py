@@ -1,4 +1,6 @@
-"""JSON files that end with a checksum of all their bytes, so that a flipped bit anywhere is found when they are read."""
+"""JSON files that end with a checksum of all their bytes, so that a flipped bit anywhere is found when they are
+read.
+"""
 
 from __future__ import annotations
 
@@ -28,11 +30,17 @@ def is_sealed(data: bytes) -> bool:
     """Whether `data` ends with its correct checksum."""
     cut = len(data) - len(SEAL)
     checksum = data[cut + 13 : cut + 29]
-    return cut >= 0 and data[cut:] == SEAL.replace(ZEROS.encode(), checksum) and checksum == digest(data[:cut] + SEAL).encode()
+    return (
+        cut >= 0
+        and data[cut:] == SEAL.replace(ZEROS.encode(), checksum)
+        and checksum == digest(data[:cut] + SEAL).encode()
+    )
 
 
 def unsealed(path: Path, format: str, version: int, remedy: str = "") -> dict[str, Any]:
-    """What a sealed file of this format and version says. Otherwise a StoreError, with what to do (`remedy`) at its end."""
+    """What a sealed file of this format and version says. Otherwise a StoreError, with what to do (`remedy`) at its
+    end.
+    """
     help = remedy and f"; {remedy}"
     try:
         data = path.read_bytes()
@@ -47,5 +55,7 @@ def unsealed(path: Path, format: str, version: int, remedy: str = "") -> dict[st
     if body.get("format") != format:
         raise StoreError(f"{path}: expected the format {format}, found {body.get('format')!r}{help}")
     if body.get("version") != version:
-        raise StoreError(f"{path}: written in format version {body.get('version')}, this Isthmus reads version {version}{help}")
+        raise StoreError(
+            f"{path}: written in format version {body.get('version')}, this Isthmus reads version {version}{help}"
+        )
     return dict(body)

@@ -1,7 +1,8 @@
 """Where the edges of a batch lie in a changing graph.
 
-Lists are not sorted, so an edge is found by reading a list. That is most of the work of a batch; so all edges of one vertex are looked for
-when its list is read, and what is found is kept: the change that follows goes to the same slots without looking again.
+Lists are not sorted, so an edge is found by reading a list. That is most of the work of a batch; so all edges of one
+vertex are looked for when its list is read, and what is found is kept: the change that follows goes to the same slots
+without looking again.
 """
 
 from __future__ import annotations
@@ -24,7 +25,8 @@ LONG = np.iinfo(np.int64).max
 NOBODY = np.empty(0, np.int64)
 SAMPLE = 1 << 10  # edges by which vertices are divided among the members of a team
 ONE_SIDED = (
-    "an edge of the batch is in one of its two lists only. The store that the graph was opened from contradicts itself: "
+    "an edge of the batch is in one of its two lists only. The store that the graph was opened from contradicts "
+    "itself: "
     "run isthmus verify. If it finds nothing, this is a bug, please report it"
 )
 PIECES = 16  # per member: lists differ in length, so one that is done takes another piece
@@ -58,7 +60,9 @@ class SearchedSide(Protocol):
 class Search:
     """Finds distinct edges, sorted by tail and then head; if the graph is undirected, no tail exceeds its head."""
 
-    def __init__(self, sides: Mapping[str, SearchedSide], directed: bool, tails: Array, heads: Array, team: Team) -> None:
+    def __init__(
+        self, sides: Mapping[str, SearchedSide], directed: bool, tails: Array, heads: Array, team: Team
+    ) -> None:
         self._lists, self._team = sides, team
         self.tails, self.heads = tails, heads
         self._lengths = np.full(2 * tails.size, LONG, np.int64)  # of the lists at both ends
@@ -66,14 +70,23 @@ class Search:
         if directed:
             self.sides["in"] = self._arcs(sides["in"], False, True)
         out = sides["out"]
-        self.exists, self.old = np.zeros(tails.size, np.uint8), np.empty(tails.size if out.weighted else 0, out.weight_dtype)
+        self.exists, self.old = (
+            np.zeros(tails.size, np.uint8),
+            np.empty(tails.size if out.weighted else 0, out.weight_dtype),
+        )
 
     def _arcs(self, lists: SearchedSide, forward: bool, backward: bool) -> SideArcs:
         """The arcs of one side; each member of the team sorts those of a range of vertices."""
         tails, heads = self.tails, self.heads
         bounds, cuts = self._ranges(forward, backward)
-        keys, spare, ends, spare_ends = (np.empty(cuts[-1], kind) for kind in (np.uint64, np.uint64, np.int64, np.int64))
-        vertices, others, positions = np.empty(cuts[-1], tails.dtype), np.empty(cuts[-1], tails.dtype), lists.lists().arrays
+        keys, spare, ends, spare_ends = (
+            np.empty(cuts[-1], kind) for kind in (np.uint64, np.uint64, np.int64, np.int64)
+        )
+        vertices, others, positions = (
+            np.empty(cuts[-1], tails.dtype),
+            np.empty(cuts[-1], tails.dtype),
+            lists.lists().arrays,
+        )
 
         def sort(k: int) -> None:
             arrays = [array[cuts[k] : cuts[k + 1]] for array in (keys, spare, spare_ends, vertices, others, ends)]
@@ -127,7 +140,9 @@ class Search:
         self._team.share(find, len(cuts) - 1)
 
     def changes(self, name: str, actions: Array, final: Array) -> tuple[SideChanges, Array]:
-        """The changes of one side when each edge has an action and a new weight; and the old weights of the arcs that change."""
+        """The changes of one side when each edge has an action and a new weight; and the old weights of the arcs that
+        change.
+        """
         side, size = self.sides[name], self.sides[name].ends.size
         vertices, others = np.empty(size + 1, side.vertices.dtype), np.empty(size + 1, side.vertices.dtype)
         kinds, places, cuts = np.empty(size + 1, np.uint8), np.empty(size + 1, np.int64), np.empty(size + 1, np.int64)
@@ -136,5 +151,7 @@ class Search:
         count, groups = finding.keep_changes(*given, vertices, others, kinds, places, weights, old, cuts)
         if count < 0:
             raise StoreError(ONE_SIDED)
-        kept = SideChanges(vertices[:count], others[:count], kinds[:count], places[:count], weights[:count], cuts[: groups + 1])
+        kept = SideChanges(
+            vertices[:count], others[:count], kinds[:count], places[:count], weights[:count], cuts[: groups + 1]
+        )
         return kept, old[:count]

@@ -1,4 +1,5 @@
-"""Signs of life: one thread renews all locks that this process holds, whatever the process is busy with. There is none without a lock.
+"""Signs of life: one thread renews all locks that this process holds, whatever the process is busy with. There is none
+without a lock.
 
 A fork holds none of the locks: it begins without them, and without the thread.
 """
@@ -43,7 +44,8 @@ class Signs:
         with self._changed:
             self._held.add(lock)
             if not self._runs:
-                with contextlib.suppress(RuntimeError):  # no more threads: then whoever writes gives the signs, now and then
+                # no more threads: then whoever writes gives the signs, now and then.
+                with contextlib.suppress(RuntimeError):
                     threading.Thread(target=self._run, name="lock-signs", daemon=True).start()
                     self._runs = True
 
@@ -59,12 +61,15 @@ class Signs:
 
     def _run(self) -> None:
         while True:
-            with contextlib.suppress(Exception):  # out of memory, for example: then some locks give their sign a minute later
+            # Out of memory, for example: then some locks give their sign a minute later.
+            with contextlib.suppress(Exception):
                 if not self._signed():
                     return
 
     def _signed(self) -> bool:
-        """Renew the locks, after a while; False: there are none, and the thread ends. Nothing here holds them meanwhile."""
+        """Renew the locks, after a while; False: there are none, and the thread ends. Nothing here holds them
+        meanwhile.
+        """
         with self._changed:
             if self._held:
                 self._changed.wait(EVERY)

@@ -1,8 +1,8 @@
 """A graph at one moment: the only view of a graph that the parts above `graph/` use.
 
 A stored graph, on disk or in memory, is one snapshot with the number 0. A changing graph has a new snapshot after every
-batch. A snapshot has the counts of vertices and edges, their types, the position of each vertex's list, and the far arrays
-that a link is opened to.
+batch. A snapshot has the counts of vertices and edges, their types, the position of each vertex's list, and the far
+arrays that a link is opened to.
 """
 
 from __future__ import annotations
@@ -78,7 +78,9 @@ class Snapshot(ABC):
 
     @abstractmethod
     def lists(self, side: str, verify: bool = True) -> Lists:
-        """The positions of each vertex's edges in a side's far arrays. `verify`: compare blocks with their checksums."""
+        """The positions of each vertex's edges in a side's far arrays. `verify`: compare blocks with their
+        checksums.
+        """
 
     @abstractmethod
     def far(self, side: str, weights: bool) -> list[FarArray]:
@@ -111,7 +113,10 @@ class Snapshot(ABC):
     def __repr__(self) -> str:
         kind = "directed" if self.directed else "undirected"
         where = f" at {self.path}" if self.path else " in memory"
-        return f"<Graph: {self.vertices} vertices, {self.edges} {kind} edges{', weighted' if self.weighted else ''}{where}>"
+        return (
+            f"<Graph: {self.vertices} vertices, {self.edges} {kind} "
+            f"edges{', weighted' if self.weighted else ''}{where}>"
+        )
 
 
 class StoredSnapshot(Snapshot):
@@ -155,7 +160,11 @@ class StoredSnapshot(Snapshot):
         if isinstance(self._store, Store):
             file, sums = self._store.file(name), self._store.file(name + CHECKSUMS)
             weights = name.endswith("weights")
-            bounds = bounds_of_weights(section.dtype, self.negative_weights) if weights else bounds_of_targets(section.dtype, self.vertices)
+            bounds = (
+                bounds_of_weights(section.dtype, self.negative_weights)
+                if weights
+                else bounds_of_targets(section.dtype, self.vertices)
+            )
             return FarArray(name, np.dtype(section.dtype), section.count, None, file, sums, section.checksums, bounds)
         return FarArray(name, np.dtype(section.dtype), section.count, memory=self._store.read(name))
 

@@ -1,7 +1,8 @@
 """The lists of some vertices, read piece by piece: what subgraphs and neighbourhoods are made from.
 
-Lists that lie close to each other are read at once, so a choice of many vertices is read in order and in large pieces, while a choice
-of few touches only their blocks. A piece has a bounded number of arcs; a list that is longer comes in several.
+Lists that lie close to each other are read at once, so a choice of many vertices is read in order and in large pieces,
+while a choice of few touches only their blocks. A piece has a bounded number of arcs; a list that is longer comes in
+several.
 """
 
 from __future__ import annotations
@@ -23,7 +24,9 @@ CLOSE = 1024  # arcs: reading over a larger gap takes longer than a second read
 
 @dataclass
 class SomeArcs:
-    """Arcs of some of the chosen vertices. `rows` are indices into the choice, ascending; `others` the vertices at the other ends."""
+    """Arcs of some of the chosen vertices. `rows` are indices into the choice, ascending; `others` the vertices at the
+    other ends.
+    """
 
     rows: Array
     others: Array
@@ -58,7 +61,9 @@ def checked(graph: Graph, side: str, first: int, last: int) -> Lists:
 
 
 def close_together(begins: Array, ends: Array) -> Iterator[tuple[int, int]]:
-    """Ranges of lists that are read at once: with small gaps between them, and few arcs unless a single list has more."""
+    """Ranges of lists that are read at once: with small gaps between them, and few arcs unless a single list has
+    more.
+    """
     if not begins.size:
         return
     apart = begins[1:] - ends[:-1] > CLOSE
@@ -75,4 +80,8 @@ def read_arcs(graph: Graph, side: str, row: int, begins: Array, ends: Array, wei
         lengths = highs - lows
         slots = np.repeat(lows - at - np.cumsum(lengths) + lengths, lengths) + np.arange(lengths.sum())
         heavy = graph.entries(f"{side}.weights", at, to)[slots] if weights else None
-        yield SomeArcs(np.repeat(np.arange(row, row + begins.size), lengths), graph.entries(f"{side}.targets", at, to)[slots], heavy)
+        yield SomeArcs(
+            np.repeat(np.arange(row, row + begins.size), lengths),
+            graph.entries(f"{side}.targets", at, to)[slots],
+            heavy,
+        )

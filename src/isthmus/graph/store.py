@@ -3,8 +3,9 @@
 What is read is compared with its checksums, unless the store was opened or is read with `verify=False`.
 
 Files are read by `pread` and not memory-mapped: truncating a mapped file kills the process, while `pread` only returns
-fewer bytes. All files are opened at once and stay open, so a reader keeps its graph even while a writer replaces the folder.
-A pickled store is opened again by its path, and only if the same contents are still there; one in memory is pickled with its arrays.
+fewer bytes. All files are opened at once and stay open, so a reader keeps its graph even while a writer replaces the
+folder. A pickled store is opened again by its path, and only if the same contents are still there; one in memory is
+pickled with its arrays.
 """
 
 from __future__ import annotations
@@ -47,12 +48,16 @@ class Store:
                 os.close(folder)
 
     def _open_folder(self) -> int:
-        """Open the store's folder. All files are opened relative to it, since a writer may put another store at the path."""
+        """Open the store's folder. All files are opened relative to it, since a writer may put another store at the
+        path.
+        """
         try:
             return os.open(self.path, os.O_RDONLY | os.O_DIRECTORY)
         except FileNotFoundError:
             if is_address(self.path):
-                raise StoreError(f"{address(self.path)}: is an address, expected a store on this machine; download it first") from None
+                raise StoreError(
+                    f"{address(self.path)}: is an address, expected a store on this machine; download it first"
+                ) from None
             raise StoreError(f"{self.path}: no such store") from None
         except NotADirectoryError:
             raise StoreError(
@@ -81,7 +86,11 @@ class Store:
             with open(os.open(NAME, os.O_RDONLY | os.O_NONBLOCK, dir_fd=folder), "rb") as file:
                 data = file.read(MAX_BYTES + 1) or b""
         except FileNotFoundError:
-            hint = "; it is the log of a stream: isthmus.stream(log=...) opens it" if (self.path / "stream.json").exists() else ""
+            hint = (
+                "; it is the log of a stream: isthmus.stream(log=...) opens it"
+                if (self.path / "stream.json").exists()
+                else ""
+            )
             raise StoreError(f"{self.path}: is not an Isthmus store (no {NAME}){hint}") from None
         except OSError as error:
             raise StoreError(f"{path}: {error.strerror}") from error
@@ -99,7 +108,9 @@ class Store:
         if not stat.S_ISREG(found.st_mode):
             raise StoreError(f"{path}: is not a file")
         if found.st_size != size:
-            raise StoreError(f"{path}: expected {size} bytes by the manifest, found {found.st_size}; the store is damaged")
+            raise StoreError(
+                f"{path}: expected {size} bytes by the manifest, found {found.st_size}; the store is damaged"
+            )
 
     def file(self, name: str) -> OpenFile:
         """The open file of a section, or of its checksums."""
@@ -124,11 +135,15 @@ class Store:
         return part
 
     def read(self, name: str, start: int = 0, stop: int | None = None, verify: bool | None = None) -> Array:
-        """Elements start:stop of a section, in a new array. `verify`: compare blocks with their checksums; None: as the store does."""
+        """Elements start:stop of a section, in a new array. `verify`: compare blocks with their checksums; None: as the
+        store does.
+        """
         section = self.manifest.sections[name]
         stop = section.count if stop is None else stop
         if not 0 <= start <= stop <= section.count:
-            raise StoreError(f"{self.path}: {name} has {section.count} entries, asked for {start}:{stop}; run isthmus verify")
+            raise StoreError(
+                f"{self.path}: {name} has {section.count} entries, asked for {start}:{stop}; run isthmus verify"
+            )
         dtype = np.dtype(section.dtype).newbyteorder("<")
         if (self.verify if verify is None else verify) and start < stop:
             first, last = start * dtype.itemsize // BLOCK, (stop * dtype.itemsize - 1) // BLOCK
@@ -171,7 +186,9 @@ class Store:
     def __reduce__(self) -> Any:
         """How it is pickled. The numbers of open files mean other files, or none, in another process."""
         if not self.path.exists():
-            raise StoreError(f"{self.path}: cannot be pickled, as no other process finds it: it has no name any more; save the graph")
+            raise StoreError(
+                f"{self.path}: cannot be pickled, as no other process finds it: it has no name any more; save the graph"
+            )
         return reopened, (os.path.abspath(self.path), self.identity())
 
     def __contains__(self, name: str) -> bool:
@@ -200,7 +217,8 @@ class MemoryStore:
     def read(self, name: str, start: int = 0, stop: int | None = None, verify: bool | None = None) -> Array:
         """Elements start:stop of a section: a view. There is nothing to verify: memory has no checksums.
 
-        It must not be written to. It is not marked read-only, since kernels would then be compiled a second time for it.
+        It must not be written to. It is not marked read-only, since kernels would then be compiled a second time for
+        it.
         """
         if name not in self._arrays and name in self.manifest.sections:
             raise StoreError(f"{name} cannot be read; the graph is closed")
@@ -208,11 +226,15 @@ class MemoryStore:
 
     def only(self, *prefixes: str) -> MemoryStore:
         """A store of the sections with these prefixes, readable also after this one is closed."""
-        return MemoryStore(self.manifest, {name: array for name, array in self._arrays.items() if name.startswith(prefixes)})
+        return MemoryStore(
+            self.manifest, {name: array for name, array in self._arrays.items() if name.startswith(prefixes)}
+        )
 
     def identity(self) -> str:
         """A text that is equal for stores with the same contents and different for others."""
-        return identity_of(self.manifest, {name: digest(np.ascontiguousarray(array)) for name, array in self._arrays.items()})
+        return identity_of(
+            self.manifest, {name: digest(np.ascontiguousarray(array)) for name, array in self._arrays.items()}
+        )
 
     def __contains__(self, name: str) -> bool:
         return name in self.manifest.sections

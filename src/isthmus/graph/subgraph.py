@@ -1,6 +1,7 @@
 """Parts of a graph as graphs of their own, in memory: the subgraph of some vertices, and the neighbourhood of one.
 
-Only the lists of the chosen vertices are read. Vertices keep their ids, edges their weights; parallel edges and self loops stay.
+Only the lists of the chosen vertices are read. Vertices keep their ids, edges their weights; parallel edges and self
+loops stay.
 """
 
 from __future__ import annotations
@@ -28,7 +29,8 @@ ARC_BYTES = 40  # near memory per arc while a subgraph is put together: its ends
 def subgraph(graph: Graph, vertices: Iterable[Any], memory: str | int | None = None) -> Graph:
     """The graph of these vertices and all edges between them, in memory. Vertices keep their ids.
 
-    Raises UnknownVertexError for a vertex that the graph does not have, and BudgetError if the part is larger than `memory`.
+    Raises UnknownVertexError for a vertex that the graph does not have, and BudgetError if the part is larger than
+    `memory`.
     """
     if isinstance(vertices, str | bytes) or not isinstance(vertices, Iterable):
         raise OptionError(f"subgraph: expected vertices, such as [1, 2, 3], got {vertices!r}")
@@ -38,13 +40,19 @@ def subgraph(graph: Graph, vertices: Iterable[Any], memory: str | int | None = N
 
 
 def ego_graph(
-    graph: Graph, n: Any, radius: float = 1, center: bool = True, undirected: bool = False, distance: str | None = None,
+    graph: Graph,
+    n: Any,
+    radius: float = 1,
+    center: bool = True,
+    undirected: bool = False,
+    distance: str | None = None,
     memory: str | int | None = None,
-) -> Graph:  # fmt: skip
+) -> Graph:
     """The graph of the vertices at most `radius` edges from vertex `n`, and all edges between them, in memory.
 
-    Edges are followed forwards; `undirected`: in both directions. `center=False` leaves `n` itself out. With distance="weight", `radius` is
-    the largest sum of weights on a path instead; without weights every edge counts as 1, as in NetworkX.
+    Edges are followed forwards; `undirected`: in both directions. `center=False` leaves `n` itself out. With
+    distance="weight", `radius` is the largest sum of weights on a path instead; without weights every edge counts as 1,
+    as in NetworkX.
     """
     by_weight = checked_distance(graph, distance, radius)
     sides = ("out", "in") if flag("undirected", undirected) and graph.directed else ("out",)
@@ -128,16 +136,25 @@ def of_places(graph: Graph, places: Array, budget: Budget) -> Graph:
     loops = int(np.count_nonzero(sources == targets))
     if graph.directed:
         back = np.lexsort((sources, targets))
-        arrays |= sections("in", targets[back], sources[back], None if weights is None else weights[back], places.size, kind)
+        arrays |= sections(
+            "in", targets[back], sources[back], None if weights is None else weights[back], places.size, kind
+        )
     ids, more = naming(graph, places)
     arrays |= more
     manifest = Manifest(
-        places.size, targets.size if graph.directed else (targets.size + loops) // 2, targets.size, graph.directed, graph.weighted, ids,
-        self_loops=loops, parallel=graph.parallel, in_edges=graph.directed,
+        places.size,
+        targets.size if graph.directed else (targets.size + loops) // 2,
+        targets.size,
+        graph.directed,
+        graph.weighted,
+        ids,
+        self_loops=loops,
+        parallel=graph.parallel,
+        in_edges=graph.directed,
         negative_weights=weights is not None and bool((weights < 0).any()),
         origin={"made by": f"subgraph of {graph.path or 'a graph in memory'}"},
         sections={name: Section(str(array.dtype), array.size) for name, array in arrays.items()},
-    )  # fmt: skip
+    )
     return Graph(MemoryStore(manifest, arrays))
 
 
@@ -167,7 +184,9 @@ def refuse_more(budget: Budget, size: int, what: str) -> None:
         )
 
 
-def sections(side: str, rows: Array, others: Array, weights: Array | None, vertices: int, kind: Any) -> dict[str, Array]:
+def sections(
+    side: str, rows: Array, others: Array, weights: Array | None, vertices: int, kind: Any
+) -> dict[str, Array]:
     """The arrays of one side, from arcs that are sorted by row."""
     offsets = np.zeros(vertices + 1, np.int64)
     np.cumsum(np.bincount(rows, minlength=vertices), out=offsets[1:])

@@ -1,7 +1,8 @@
 """Sorting strings that do not fit in memory: sorted runs go to a scratch file and are merged.
 
-Everything goes by bytes, not by number, as one string may be as long as a thousand others. A merge step takes from every run
-the strings up to the smallest last string of the loaded blocks, and sorts them together: all that is smaller has been read.
+Everything goes by bytes, not by number, as one string may be as long as a thousand others. A merge step takes from
+every run the strings up to the smallest last string of the loaded blocks, and sorts them together: all that is smaller
+has been read.
 """
 
 from __future__ import annotations
@@ -98,7 +99,9 @@ class TextRuns:
         for offsets_at, text_at, count in run:
             offsets = self._scratch.read(offsets_at, count + 1, np.int64)
             text = self._scratch.read(text_at, int(offsets[-1]), np.uint8)
-            yield pa.LargeBinaryArray.from_buffers(pa.large_binary(), count, [None, pa.py_buffer(offsets), pa.py_buffer(text)])
+            yield pa.LargeBinaryArray.from_buffers(
+                pa.large_binary(), count, [None, pa.py_buffer(offsets), pa.py_buffer(text)]
+            )
 
     def sorted(self) -> Iterator[Any]:
         """All strings, ascending, as large_binary arrays."""
@@ -137,7 +140,11 @@ def distinct(names: Any) -> Any:
     if len(ascending) < 2:
         return ascending
     fresh = pc.not_equal(ascending.slice(1), ascending.slice(0, len(ascending) - 1))
-    return ascending if pc.all(fresh).as_py() else ascending.filter(pa.concat_arrays([arrow.numbers(np.ones(1, bool)), fresh]))
+    return (
+        ascending
+        if pc.all(fresh).as_py()
+        else ascending.filter(pa.concat_arrays([arrow.numbers(np.ones(1, bool)), fresh]))
+    )
 
 
 def up_to(names: Any, bound: bytes) -> int:

@@ -132,7 +132,11 @@ def check_lists(store: Store, side: str, verdict: Verdict, pool: Pool, progress:
             )
             if status:
                 return first, int(offsets[0]), int(offsets[-1]), 0, 0, 0, kernels.PROBLEMS[status]
-            forward, backward, loops = forward + int(more_forward), backward + int(more_backward), loops + int(more_loops)
+            forward, backward, loops = (
+                forward + int(more_forward),
+                backward + int(more_backward),
+                loops + int(more_loops),
+            )
         return first, int(offsets[0]), int(offsets[-1]), forward, backward, loops, ""
 
     totals = [0, 0, 0]
@@ -142,7 +146,9 @@ def check_lists(store: Store, side: str, verdict: Verdict, pool: Pool, progress:
         return 0, 0, 0
     for first, begin, end, forward, backward, loops, problem in pool.map(check, range(0, n, VERTICES_AT_ONCE)):
         if problem or begin != expected:
-            verdict.problems.append(f"section {side}.targets, vertices from {first} on: {problem or 'offsets do not meet'}")
+            verdict.problems.append(
+                f"section {side}.targets, vertices from {first} on: {problem or 'offsets do not meet'}"
+            )
             return 0, 0, 0
         expected = end
         totals = [totals[0] + forward, totals[1] + backward, totals[2] + loops]

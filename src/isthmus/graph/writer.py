@@ -30,7 +30,7 @@ from isthmus.graph.files import (
     remove_folder,
     sync_or_undo,
     write_all,
-)  # fmt: skip
+)
 from isthmus.graph.holder import machine_key
 from isthmus.graph.lock_file import LockFile
 from isthmus.graph.manifest import NAME, Manifest, Section
@@ -152,7 +152,8 @@ class StoreWriter:
             raise StoreError(f"{self.target.parent}: cannot write here: {error.strerror}") from error
         self._lock: WriterLock | None = None
         self._sections: dict[str, SectionFile] = {}
-        unique = f"{os.getpid()}-{machine_key()}-{secrets.token_hex(4)}"  # a writer that was replaced must not remove its successor's
+        # a writer that was replaced must not remove its successor's.
+        unique = f"{os.getpid()}-{machine_key()}-{secrets.token_hex(4)}"
         self.folder: Path | None = self.target.with_name(self._work_name + unique)
         self._store = self.folder / "store"
         try:
@@ -223,7 +224,9 @@ class StoreWriter:
         return store
 
     def _put_into_place(self) -> None:
-        """Rename the store, and sync that. If it cannot be synced, rename it back: the replaced store is only removed afterwards."""
+        """Rename the store, and sync that. If it cannot be synced, rename it back: the replaced store is only removed
+        afterwards.
+        """
         if os.path.lexists(self.target):
             exchange(self._store, self.target)
             sync_or_undo(self.target.parent, lambda: exchange(self._store, self.target))
@@ -234,7 +237,9 @@ class StoreWriter:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
         try:
             for file in self._sections.values():
                 file.close()
@@ -303,5 +308,7 @@ class MemoryWriter:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
         pass

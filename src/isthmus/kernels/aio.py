@@ -24,9 +24,14 @@ from isthmus.kernels.blocks import BLOCK, FINE, SCRATCH, check_blocks
 from isthmus.kernels.compile import c_function, kernel
 
 # io_setup, io_destroy, io_submit, io_getevents
-NUMBERS = {"x86_64": (206, 207, 209, 208), "aarch64": (0, 1, 2, 4)}.get(platform.machine()) if platform.system() == "Linux" else None
+NUMBERS = (
+    {"x86_64": (206, 207, 209, 208), "aarch64": (0, 1, 2, 4)}.get(platform.machine())
+    if platform.system() == "Linux"
+    else None
+)
 DONE, FAILED, REFUSED, LOST = range(4)  # LOST: reads are in flight and cannot be collected
-FLYING = 128 << 20  # bytes: with fewer, the disk waits at times; more only wait in the kernel, where submitting them blocks
+# Bytes: with fewer, the disk waits at times; more only wait in the kernel, where submitting them blocks.
+FLYING = 128 << 20
 MOST_FAILURES = 1000  # of io_getevents in a row; a signal makes one of them fail
 
 SPARE: dict[int, list[int]] = {}  # unused contexts by depth: creating and destroying one takes the kernel some 30 ms
@@ -59,19 +64,42 @@ class Ring:
         return context.value
 
     def read(
-        self, files: Any, sections: Any, offsets: Any, lengths: Any, places: Any, buffer: Any, piece: int, rules: Any, sums: Any,
-    ) -> tuple[int, int, int, int, int]:  # fmt: skip
-        """Read extent i (lengths[i] bytes at offsets[i] of files[sections[i]]) to buffer[places[i]], in pieces of at most `piece`.
+        self,
+        files: Any,
+        sections: Any,
+        offsets: Any,
+        lengths: Any,
+        places: Any,
+        buffer: Any,
+        piece: int,
+        rules: Any,
+        sums: Any,
+    ) -> tuple[int, int, int, int, int]:
+        """Read extent i (lengths[i] bytes at offsets[i] of files[sections[i]]) to buffer[places[i]], in pieces of at
+        most `piece`.
 
-        Blocks are checked by the rule of their section. Returns (status, requests, section, block, what a check found). FAILED:
-        some read failed or came back short. REFUSED: this block of this section is not as it should be. Nothing is in flight any
-        more.
+        Blocks are checked by the rule of their section. Returns (status, requests, section, block, what a check found).
+        FAILED: some read failed or came back short. REFUSED: this block of this section is not as it should be. Nothing
+        is in flight any more.
         """
         assert NUMBERS is not None
         result: tuple[int, int, int, int, int] = read_extents(
-            self._context, NUMBERS[2], NUMBERS[3], files, sections, offsets, lengths, places, buffer, piece, rules, sums,
-            self._control, self._pointers, self._events,
-        )  # fmt: skip
+            self._context,
+            NUMBERS[2],
+            NUMBERS[3],
+            files,
+            sections,
+            offsets,
+            lengths,
+            places,
+            buffer,
+            piece,
+            rules,
+            sums,
+            self._control,
+            self._pointers,
+            self._events,
+        )
         if result[0] == LOST:
             self._replace_context()
             return (FAILED, *result[1:])
@@ -94,9 +122,22 @@ class Ring:
 
 @kernel
 def read_extents(
-    context: Any, submit: Any, collect: Any, files: Any, sections: Any, offsets: Any, lengths: Any, places: Any, buffer: Any, piece: Any,
-    rules: Any, sums: Any, control: Any, pointers: Any, events: Any,
-) -> Any:  # fmt: skip
+    context: Any,
+    submit: Any,
+    collect: Any,
+    files: Any,
+    sections: Any,
+    offsets: Any,
+    lengths: Any,
+    places: Any,
+    buffer: Any,
+    piece: Any,
+    rules: Any,
+    sums: Any,
+    control: Any,
+    pointers: Any,
+    events: Any,
+) -> Any:
     depth = pointers.size
     base, memory = uint64(control.ctypes.data), uint64(buffer.ctypes.data)
     lanes = np.empty(SCRATCH, np.uint64)
@@ -163,6 +204,8 @@ def read_extents(
                 continue
             section = sections[int64(events[k, 0]) // depth]
             first = int64(control[slot, 5]) // BLOCK
-            found, wrong_block = check_blocks(buffer, int64(control[slot, 3] - memory), size, first, rules[section], sums, lanes)
+            found, wrong_block = check_blocks(
+                buffer, int64(control[slot, 3] - memory), size, first, rules[section], sums, lanes
+            )
             if found != FINE:
                 status, wrong_section = REFUSED, section

@@ -73,9 +73,16 @@ def lookup_table(splitters: Any, shift: Any, table: Any) -> Any:
 
 @kernel
 def scatter(
-    keys: Any, weights: Any, table: Any, shift: Any, splitters: Any,
-    starts: Any, buckets: Any, out: Any, out_weights: Any,
-) -> Any:  # fmt: skip
+    keys: Any,
+    weights: Any,
+    table: Any,
+    shift: Any,
+    splitters: Any,
+    starts: Any,
+    buckets: Any,
+    out: Any,
+    out_weights: Any,
+) -> Any:
     """Distribute `keys` by bucket, stably; bucket b ends up at out[starts[b]:starts[b + 1]]."""
     starts[:] = 0
     for i in range(keys.size):
@@ -149,14 +156,17 @@ def radix_sort(keys: Any, weights: Any, spare: Any, spare_weights: Any) -> Any:
                 wb[at] = wa[i]
         a, b, wa, wb = b, a, wb, wa
     if passes & 1:
-        for i in range(n):  # a loop compiles in a fraction of the time of keys[:] = spare, whose error message has numbers
+        # a loop compiles in a fraction of the time of keys[:] = spare, whose error message has numbers.
+        for i in range(n):
             keys[i] = spare[i]
             if weights is not None:
                 weights[i] = spare_weights[i]
 
 
 @kernel
-def combine(keys: Any, weights: Any, bits: Any, parallel: Any, targets: Any, out_weights: Any, rows: Any, counts: Any) -> Any:
+def combine(
+    keys: Any, weights: Any, bits: Any, parallel: Any, targets: Any, out_weights: Any, rows: Any, counts: Any
+) -> Any:
     """Turn sorted keys into adjacency lists; parallel arcs are kept or merged into one.
 
     `rows` and `counts` receive the sources that occur and how many arcs each has.

@@ -1,8 +1,10 @@
-"""Checks of 4 KB blocks as they arrive from a file: is the checksum right, and can the entries be what they claim to be?
+"""Checks of 4 KB blocks as they arrive from a file: is the checksum right, and can the entries be what they claim to
+be?
 
-The checksum is XXH3-64 (Yann Collet) of one block with seed 0, as the xxhash package computes it. The block is hashed in stripes
-of 64 bytes: eight lanes of 64 bits. After every sixteen stripes, a group, the lanes are scrambled. Within a group only sums are
-computed, in any order, so the loops are written for vector instructions: 25 GB/s where the block is in the cache.
+The checksum is XXH3-64 (Yann Collet) of one block with seed 0, as the xxhash package computes it. The block is hashed
+in stripes of 64 bytes: eight lanes of 64 bits. After every sixteen stripes, a group, the lanes are scrambled. Within a
+group only sums are computed, in any order, so the loops are written for vector instructions: 25 GB/s where the block is
+in the cache.
 """
 
 from __future__ import annotations
@@ -30,9 +32,19 @@ SECRET = bytes.fromhex(
     "170ddd51b7f0da49d316552629d4689e2b16be587d47a1fc8ff8b8d17ad031ce45cb3a8f95160428afd7fbcabb4b407e"
 )
 PRIME, SCRAMBLING, AVALANCHE = 0x9E3779B185EBCA87, 0x9E3779B1, 0x165667919E3779F9
-STARTS = np.array([
-    0xC2B2AE3D, PRIME, 0xC2B2AE3D27D4EB4F, 0x165667B19E3779F9, 0x85EBCA77C2B2AE63, 0x85EBCA77, 0x27D4EB2F165667C5, SCRAMBLING,
-], np.uint64)  # fmt: skip
+STARTS = np.array(
+    [
+        0xC2B2AE3D,
+        PRIME,
+        0xC2B2AE3D27D4EB4F,
+        0x165667B19E3779F9,
+        0x85EBCA77C2B2AE63,
+        0x85EBCA77,
+        0x27D4EB2F165667C5,
+        SCRAMBLING,
+    ],
+    np.uint64,
+)
 
 
 def secret(at: int) -> Any:
@@ -41,7 +53,9 @@ def secret(at: int) -> Any:
 
 
 # The key of a stripe begins a word later for each stripe of a group; the last stripe of a block has a key of its own.
-KEYS = np.array([secret(8 * (stripe % GROUP) if stripe < STRIPES - 1 else 121) for stripe in range(STRIPES)]).reshape(-1)
+KEYS = np.array([secret(8 * (stripe % GROUP) if stripe < STRIPES - 1 else 121) for stripe in range(STRIPES)]).reshape(
+    -1
+)
 SCRAMBLER, MERGER = secret(128), secret(11)
 
 
@@ -64,8 +78,8 @@ def product(word: Any, key: Any) -> Any:
 def hash_block(words: Any, at: Any, lanes: Any) -> Any:
     """The checksum of the block that begins at words[at]. `lanes` is an array of shape (3, 16) to compute in.
 
-    Stripes of a group are added up two by two: a loop over the sixteen words of two stripes becomes vector instructions, one
-    over the eight of a single stripe does not.
+    Stripes of a group are added up two by two: a loop over the sixteen words of two stripes becomes vector
+    instructions, one over the eight of a single stripe does not.
     """
     state, products, plain = lanes[0], lanes[1], lanes[2]
     for i in range(LANES):
@@ -74,15 +88,29 @@ def hash_block(words: Any, at: Any, lanes: Any) -> Any:
         k = group * uint64(GROUP * LANES)
         w = uint64(at) + k
         for j in range(uint64(2 * LANES)):
-            w0, w1, w2, w3 = words[w + j], words[w + uint64(16) + j], words[w + uint64(32) + j], words[w + uint64(48) + j]
-            w4, w5, w6, w7 = words[w + uint64(64) + j], words[w + uint64(80) + j], words[w + uint64(96) + j], words[w + uint64(112) + j]
+            w0, w1, w2, w3 = (
+                words[w + j],
+                words[w + uint64(16) + j],
+                words[w + uint64(32) + j],
+                words[w + uint64(48) + j],
+            )
+            w4, w5, w6, w7 = (
+                words[w + uint64(64) + j],
+                words[w + uint64(80) + j],
+                words[w + uint64(96) + j],
+                words[w + uint64(112) + j],
+            )
             plain[j] = w0 + w1 + w2 + w3 + w4 + w5 + w6 + w7
             products[j] = (
-                product(w0, KEYS[k + j]) + product(w1, KEYS[k + uint64(16) + j])
-                + product(w2, KEYS[k + uint64(32) + j]) + product(w3, KEYS[k + uint64(48) + j])
-                + product(w4, KEYS[k + uint64(64) + j]) + product(w5, KEYS[k + uint64(80) + j])
-                + product(w6, KEYS[k + uint64(96) + j]) + product(w7, KEYS[k + uint64(112) + j])
-            )  # fmt: skip
+                product(w0, KEYS[k + j])
+                + product(w1, KEYS[k + uint64(16) + j])
+                + product(w2, KEYS[k + uint64(32) + j])
+                + product(w3, KEYS[k + uint64(48) + j])
+                + product(w4, KEYS[k + uint64(64) + j])
+                + product(w5, KEYS[k + uint64(80) + j])
+                + product(w6, KEYS[k + uint64(96) + j])
+                + product(w7, KEYS[k + uint64(112) + j])
+            )
         for i in range(LANES):
             state[i] += products[i] + products[i + LANES] + plain[i ^ 1] + plain[(i ^ 1) + LANES]
         if group < STRIPES // GROUP - 1:
@@ -121,7 +149,8 @@ def largest(entries: Any, mask: Any, zero: Any) -> Any:
 def fits(block: Any, rule: Any) -> Any:
     """Whether all entries of a block are within bounds: without the bits outside MASK at most MOST; ZERO counts as 0.
 
-    Entries are compared as unsigned integers: the bits of floating-point numbers that are not negative have the order of the numbers.
+    Entries are compared as unsigned integers: the bits of floating-point numbers that are not negative have the order
+    of the numbers.
     """
     if rule[WIDTH] == 4:
         return uint64(largest(block.view(np.uint32), uint32(rule[MASK]), uint32(rule[ZERO]))) <= rule[MOST]
@@ -134,8 +163,8 @@ def fits(block: Any, rule: Any) -> Any:
 def check_blocks(data: Any, place: Any, size: Any, first: Any, rule: Any, sums: Any, lanes: Any) -> Any:
     """Check the blocks in data[place : place + size]; the first of them is block `first` of its array.
 
-    `rule` is a row of the table of rules; its entry FIRST is where the checksums of the array begin in `sums`. Returns (status,
-    block): the first block that is not fine.
+    `rule` is a row of the table of rules; its entry FIRST is where the checksums of the array begin in `sums`. Returns
+    (status, block): the first block that is not fine.
     """
     words = data[place : place + size].view(np.uint64)
     for k in range(size // BLOCK):

@@ -66,7 +66,9 @@ def hash_arcs(begins: Any, ends: Any, targets: Any, first: Any, last: Any, backw
 
 @kernel
 def find_repeated(begins: Any, ends: Any, targets: Any, first: Any, last: Any, bits: Any) -> Any:
-    """The first of these vertices whose list has an entry twice, or -1. `bits`: one for each vertex, all 0 before and after."""
+    """The first of these vertices whose list has an entry twice, or -1. `bits`: one for each vertex, all 0 before and
+    after.
+    """
     for u in range(first, last):
         fresh = True
         for e in range(begins[u], ends[u]):

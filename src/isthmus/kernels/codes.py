@@ -1,13 +1,14 @@
 """Codes of natural numbers in a stream of bits: those that WebGraph's files use.
 
-A stream is an array of 64-bit words. Its first bit is the highest of the first word or, in a little-endian stream, the lowest;
-`little` is None or True, and Numba compiles a loop for one of them. Unary code is so many zeros and a one. Elias' gamma has the length
-of n + 1 in unary, delta has it in gamma, omega in itself. Zeta (Boldi and Vigna, Codes for the World Wide Web) and pi
-(Apostolico and Drovandi, Graph Compression by BFS) are for power laws; Golomb's code has the remainder by k in truncated binary; a
-nibble is three bits, after a bit that is 1 in the last one.
+A stream is an array of 64-bit words. Its first bit is the highest of the first word or, in a little-endian stream, the
+lowest; `little` is None or True, and Numba compiles a loop for one of them. Unary code is so many zeros and a one.
+Elias' gamma has the length of n + 1 in unary, delta has it in gamma, omega in itself. Zeta (Boldi and Vigna, Codes for
+the World Wide Web) and pi (Apostolico and Drovandi, Graph Compression by BFS) are for power laws; Golomb's code has the
+remainder by k in truncated binary; a nibble is three bits, after a bit that is 1 in the last one.
 
-The zeros behind a stream's `end` may be read, as two words follow it: then the next position is beyond the end. A number of more
-than 62 bits is read as HUGE. Short codes are looked up in tables, which `fill_table` makes with the function that reads any code.
+The zeros behind a stream's `end` may be read, as two words follow it: then the next position is beyond the end. A
+number of more than 62 bits is read as HUGE. Short codes are looked up in tables, which `fill_table` makes with the
+function that reads any code.
 """
 
 from __future__ import annotations
@@ -58,7 +59,9 @@ def read_bits(words: Any, at: Any, end: Any, count: Any, little: Any) -> Any:
 
 @inline
 def read_zeros(words: Any, at: Any, end: Any, most: Any, little: Any) -> Any:
-    """(How many zeros there are before the next one, the position behind it). The number may be wrong if it is above `most`."""
+    """(How many zeros there are before the next one, the position behind it). The number may be wrong if it is above
+    `most`.
+    """
     count = int64(0)
     while at < end:
         bits = peek(words, at, little)
@@ -155,7 +158,9 @@ def read_any(words: Any, at: Any, end: Any, code: Any, k: Any, little: Any) -> A
 
 @inline
 def read(stream: Any, at: Any, part: Any) -> Any:
-    """(The next number of a stream, the position behind it). `part` is the row of its code in the stream's tables and codes."""
+    """(The next number of a stream, the position behind it). `part` is the row of its code in the stream's tables and
+    codes.
+    """
     words, end, tables, codes, little = stream
     if at >= end:
         return int64(0), int64(BEYOND)
@@ -186,7 +191,9 @@ def read_all(words: Any, at: Any, end: Any, tables: Any, codes: Any, little: Any
 
 @inline
 def write_bits(words: Any, at: Any, value: Any, count: Any) -> Any:
-    """Write a number of at most 63 bits into zeros of a big-endian stream; returns the position behind it. None: only that."""
+    """Write a number of at most 63 bits into zeros of a big-endian stream; returns the position behind it. None: only
+    that.
+    """
     if words is not None and count > 0:
         word, room = at >> 6, int64(64) - (at & 63)
         if count <= room:

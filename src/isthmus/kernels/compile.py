@@ -1,4 +1,6 @@
-"""Compilation of kernels: they run without the GIL, their machine code is kept on disk, and they can call C functions."""
+"""Compilation of kernels: they run without the GIL, their machine code is kept on disk, and they can call C
+functions.
+"""
 
 from __future__ import annotations
 
@@ -30,13 +32,17 @@ VERSIONS = "\0".join([sys.version, numba.__version__, llvmlite.__version__, np._
 class KeptCode(NullCache):  # type: ignore[misc]
     """A function's machine code on disk, a file per signature and processor, loaded without starting the compiler.
 
-    Numba's own cache would first load its whole compiler, and SciPy for its BLAS: half a second that kept code does not need.
-    It unpickles whatever it finds beside the source. And it does not see changes in functions of other files that were compiled in.
+    Numba's own cache would first load its whole compiler, and SciPy for its BLAS: half a second that kept code does not
+    need. It unpickles whatever it finds beside the source. And it does not see changes in functions of other files that
+    were compiled in.
     """
 
     def __init__(self, function: Any) -> None:
         if function.__closure__ is not None:
-            raise TypeError(f"{function.__qualname__}: a kernel must not be a closure, since its machine code is kept under its name")
+            raise TypeError(
+                f"{function.__qualname__}: a kernel must not be a closure, since its machine code is kept under "
+                f"its name"
+            )
         self._name = f"{function.__module__}.{function.__qualname__}"
         code = function.__code__
         self._source = f"{VERSIONS}\0{stamp(code.co_filename)}\0{code.co_firstlineno}"
@@ -59,14 +65,17 @@ class KeptCode(NullCache):  # type: ignore[misc]
                 return None
 
     def save_overload(self, sig: Any, data: Any) -> None:
-        if data.library.has_dynamic_globals:  # an address or a large array as a constant, which another process cannot use
+        # an address or a large array as a constant, which another process cannot use.
+        if data.library.has_dynamic_globals:
             return
         with compiling.COMPILING:
             try:
                 kept.write(self._file(sig, data.codegen), dumps(data._reduce()))
             except OSError as error:
                 if not kept.trouble():  # otherwise the user has been told
-                    failure = f"cannot be kept in {kept.kernels_folder()}: {error.strerror}; the next run compiles again"
+                    failure = (
+                        f"cannot be kept in {kept.kernels_folder()}: {error.strerror}; the next run compiles again"
+                    )
                     compiling.tell(lambda what: f"compiled kernels {failure}")
 
     def _file(self, sig: Any, codegen: Any) -> str:
@@ -81,7 +90,10 @@ def stamp(path: str) -> str:
     if not text:
         raise FileNotFoundError(f"{path}: kernels need their source")
     own = Path(__file__).parent
-    others = [stamp(str(own / f"{name}.py")) for name in re.findall(r"^from isthmus\.kernels\.(\w+) import", text, re.MULTILINE)]
+    others = [
+        stamp(str(own / f"{name}.py"))
+        for name in re.findall(r"^from isthmus\.kernels\.(\w+) import", text, re.MULTILINE)
+    ]
     return hashlib.sha256("\0".join([text, *others]).encode()).hexdigest()
 
 
@@ -124,7 +136,9 @@ def quick_kernel(function: Any) -> Any:
 
 
 def inline(function: Any) -> Any:
-    """Compile a small function that only kernels call; LLVM inlines it. It compiles sooner, as Python cannot call it."""
+    """Compile a small function that only kernels call; LLVM inlines it. It compiles sooner, as Python cannot call
+    it.
+    """
     return compiled(function, {"inline": "never", "no_cpython_wrapper": True})
 
 
@@ -136,8 +150,8 @@ def program_kernel(function: Any) -> Any:
 def program_inline(function: Any) -> Any:
     """As `inline`, for a function of a program's own module that its loops call.
 
-    It cannot make arrays. So it need not count references to those it gets: atomic additions for each array and edge, to counters that
-    all threads share. (LLVM removes them only from functions without loops.)
+    It cannot make arrays. So it need not count references to those it gets: atomic additions for each array and edge,
+    to counters that all threads share. (LLVM removes them only from functions without loops.)
     """
     return compiled(function, {"error_model": "numpy", "no_cpython_wrapper": True, "_nrt": False})
 

@@ -1,8 +1,8 @@
 """What the first use of a kernel costs: its time is counted apart, and the user is told.
 
-Kernels are compiled, or loaded, when they are first called, by any thread, often in the middle of a run. `clock` stands still
-meanwhile, so that this time is never booked as work on edges. Messages go to the runs under way, each through its own `say`
-function; if no run is under way, to `OUTSIDE`: standard error, unless the command line has replaced it.
+Kernels are compiled, or loaded, when they are first called, by any thread, often in the middle of a run. `clock` stands
+still meanwhile, so that this time is never booked as work on edges. Messages go to the runs under way, each through its
+own `say` function; if no run is under way, to `OUTSIDE`: standard error, unless the command line has replaced it.
 """
 
 from __future__ import annotations
@@ -21,7 +21,8 @@ class Stopwatch:
     def __init__(self, whole: Stopwatch | None = None) -> None:
         self._whole = whole  # runs whenever this one does
         self._depth = 0
-        self._state: tuple[float, float | None] = (0.0, None)  # seconds so far, and since when it runs; replaced in one step
+        # Seconds so far, and since when it runs; replaced in one step.
+        self._state: tuple[float, float | None] = (0.0, None)
 
     def __enter__(self) -> None:
         if self._whole is not None:
@@ -82,7 +83,9 @@ def telling(what: str, say: Say | None) -> Iterator[None]:
 
 
 def tell(text: Callable[[str], str]) -> None:
-    """Send every listener the text about what is compiled for it, once. Runs with the same `say` get the same text once."""
+    """Send every listener the text about what is compiled for it, once. Runs with the same `say` get the same text
+    once.
+    """
     messages: list[tuple[Say, str]] = []
     for listener in LISTENERS[:] or [OUTSIDE]:
         message = text(listener.what)

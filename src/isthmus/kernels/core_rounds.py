@@ -1,8 +1,8 @@
 """Core numbers of a graph that changes, as `cores.py` has them, with the neighbours of some vertices at a time.
 
-Lists are (begins, ends, neighbours) by vertex, but only the lists of `rows` are there. Other vertices that need a look are queued for the
-next round. A candidate that cannot rise is LEAVING until its list has come. Until then its neighbours count it as a supporter; then each
-neighbour that was looked at before counts one supporter less.
+Lists are (begins, ends, neighbours) by vertex, but only the lists of `rows` are there. Other vertices that need a look
+are queued for the next round. A candidate that cannot rise is LEAVING until its list has come. Until then its
+neighbours count it as a supporter; then each neighbour that was looked at before counts one supporter less.
 """
 
 from __future__ import annotations
@@ -18,8 +18,12 @@ LEAVING = 3
 
 
 @kernel
-def add_supports(begins: Any, ends: Any, targets: Any, offset: Any, cores: Any, supports: Any, first: Any, last: Any) -> None:
-    """Add the neighbours in lists first:last to the supports of their vertices. Lists begin with that of vertex `offset`."""
+def add_supports(
+    begins: Any, ends: Any, targets: Any, offset: Any, cores: Any, supports: Any, first: Any, last: Any
+) -> None:
+    """Add the neighbours in lists first:last to the supports of their vertices. Lists begin with that of vertex
+    `offset`.
+    """
     for i in range(first, last):
         v = offset + i
         for e in range(begins[i], ends[i]):
@@ -29,10 +33,23 @@ def add_supports(begins: Any, ends: Any, targets: Any, offset: Any, cores: Any, 
 
 @kernel
 def sink_rows(
-    rows: Any, begins: Any, ends: Any, targets: Any, cores: Any, supports: Any, waiting: Any, counts: Any, queue: Any, used: Any,
-    changed: Any, changes: Any, count: Any,
-) -> Any:  # fmt: skip
-    """Lower those of these vertices that have too little support, and queue others that this leaves with too little; returns how many."""
+    rows: Any,
+    begins: Any,
+    ends: Any,
+    targets: Any,
+    cores: Any,
+    supports: Any,
+    waiting: Any,
+    counts: Any,
+    queue: Any,
+    used: Any,
+    changed: Any,
+    changes: Any,
+    count: Any,
+) -> Any:
+    """Lower those of these vertices that have too little support, and queue others that this leaves with too little;
+    returns how many.
+    """
     for i in range(rows.size):
         v = int64(rows[i])
         waiting[v] = 0
@@ -59,9 +76,19 @@ def sink_rows(
 
 @kernel
 def climb_rows(
-    rows: Any, begins: Any, ends: Any, targets: Any, cores: Any, supports: Any, stages: Any, left: Any, seen: Any, found: Any, pile: Any,
+    rows: Any,
+    begins: Any,
+    ends: Any,
+    targets: Any,
+    cores: Any,
+    supports: Any,
+    stages: Any,
+    left: Any,
+    seen: Any,
+    found: Any,
+    pile: Any,
     height: Any,
-) -> Any:  # fmt: skip
+) -> Any:
     """Look at candidates for the first time, or let those that are leaving go.
 
     Returns (candidates in `seen`, those in `pile` that will leave).

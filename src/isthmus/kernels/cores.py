@@ -1,11 +1,13 @@
 """Core numbers of a graph that changes: vertices sink after deletions, and rise by one in each round after insertions.
 
-`supports[v]` counts the neighbours of v whose core number is at least v's own, which is never below that number. A neighbour counts
-once per edge; self loops do not count. A directed graph has lists of two sides, an undirected one of one.
+`supports[v]` counts the neighbours of v whose core number is at least v's own, which is never below that number. A
+neighbour counts once per edge; self loops do not count. A directed graph has lists of two sides, an undirected one of
+one.
 
-A round finds the largest set of vertices that can rise by one together: each needs more than `core` neighbours with a larger core number
-or in the set. It grows from the given roots through vertices of equal core number, and vertices that cannot reach this drop out as soon as
-that is known (Sariyuce et al. 2013, for one edge; here for any number of roots and levels at once).
+A round finds the largest set of vertices that can rise by one together: each needs more than `core` neighbours with a
+larger core number or in the set. It grows from the given roots through vertices of equal core number, and vertices that
+cannot reach this drop out as soon as that is known (Sariyuce et al. 2013, for one edge; here for any number of roots
+and levels at once).
 """
 
 from __future__ import annotations
@@ -30,7 +32,9 @@ def note(v: Any, changed: Any, changes: Any, count: Any) -> None:
 
 @inline
 def lowered(old: Any, counts: Any) -> Any:
-    """(The largest core number up to `old` that has enough neighbours, how many), by counts of neighbours, which become zero."""
+    """(The largest core number up to `old` that has enough neighbours, how many), by counts of neighbours, which become
+    zero.
+    """
     fresh, enough = old, int64(counts[old])
     counts[old] = 0
     while enough < fresh:
@@ -73,7 +77,9 @@ def count_supports(first: Any, last: Any, sides: Any, out: Any, into: Any, cores
 
 @kernel
 def shift_supports(tails: Any, heads: Any, amounts: Any, both: Any, cores: Any, supports: Any) -> None:
-    """Arcs have come (amount 1) and gone (-1), and core numbers are as before. `both`: an arc counts at its head too."""
+    """Arcs have come (amount 1) and gone (-1), and core numbers are as before. `both`: an arc counts at its head
+    too.
+    """
     for i in range(tails.size):
         u, v = int64(tails[i]), int64(heads[i])
         if u == v:
@@ -86,12 +92,23 @@ def shift_supports(tails: Any, heads: Any, amounts: Any, both: Any, cores: Any, 
 
 @kernel
 def sink(
-    queue: Any, waiting: Any, used: Any, sides: Any, out: Any, into: Any, cores: Any, supports: Any, changed: Any, changes: Any, count: Any,
+    queue: Any,
+    waiting: Any,
+    used: Any,
+    sides: Any,
+    out: Any,
+    into: Any,
+    cores: Any,
+    supports: Any,
+    changed: Any,
+    changes: Any,
+    count: Any,
     counts: Any,
-) -> Any:  # fmt: skip
+) -> Any:
     """Lower the vertices in the ring `queue`, which have too little support, and all that this leaves with too little.
 
-    `waiting` marks the vertices in the queue; `counts` is zero, with an entry for every possible core number. Returns the edges read.
+    `waiting` marks the vertices in the queue; `counts` is zero, with an entry for every possible core number. Returns
+    the edges read.
     """
     edges = head = int64(0)
     while used > 0:
@@ -139,9 +156,20 @@ def chances(v: Any, sides: Any, out: Any, into: Any, cores: Any, supports: Any, 
 
 @kernel
 def rise(
-    roots: Any, sides: Any, out: Any, into: Any, cores: Any, supports: Any, stages: Any, left: Any, seen: Any, pile: Any, changed: Any,
-    changes: Any, count: Any,
-) -> Any:  # fmt: skip
+    roots: Any,
+    sides: Any,
+    out: Any,
+    into: Any,
+    cores: Any,
+    supports: Any,
+    stages: Any,
+    left: Any,
+    seen: Any,
+    pile: Any,
+    changed: Any,
+    changes: Any,
+    count: Any,
+) -> Any:
     """One round from these roots. The vertices that rise come first in `seen`; returns (their number, edges read).
 
     `stages` is UNSEEN for each vertex before and after; `left` needs no contents.
@@ -200,7 +228,9 @@ def rise(
 
 
 @inline
-def support_risen(seen: Any, risen: Any, sides: Any, out: Any, into: Any, cores: Any, supports: Any, stages: Any) -> Any:
+def support_risen(
+    seen: Any, risen: Any, sides: Any, out: Any, into: Any, cores: Any, supports: Any, stages: Any
+) -> Any:
     """Count the supports of vertices that have risen, and let them support those that were above them by one."""
     edges = int64(0)
     for i in range(risen):

@@ -1,7 +1,8 @@
 """Loops that correct answers before edges disappear: vertices that depend on a deleted edge lose their value.
 
-A vertex whose parent edge is deleted is an orphan. A neighbour that gives the same value, and cannot depend on the orphan, becomes its
-parent (`adopt` in kernels/incremental.py); otherwise the orphan loses its value and its children become orphans.
+A vertex whose parent edge is deleted is an orphan. A neighbour that gives the same value, and cannot depend on the
+orphan, becomes its parent (`adopt` in kernels/incremental.py); otherwise the orphan loses its value and its children
+become orphans.
 """
 
 from __future__ import annotations
@@ -33,7 +34,9 @@ def orphan(v: Any, orphaned: Any, orphans: Any, count: Any) -> None:
 
 
 @kernel
-def orphan_heads(tails: Any, heads: Any, first: Any, last: Any, parents: Any, orphaned: Any, orphans: Any, count: Any) -> None:
+def orphan_heads(
+    tails: Any, heads: Any, first: Any, last: Any, parents: Any, orphaned: Any, orphans: Any, count: Any
+) -> None:
     """The heads of these arcs that depend on them become orphans."""
     for i in range(first, last):
         v = int64(heads[i])
@@ -43,7 +46,16 @@ def orphan_heads(tails: Any, heads: Any, first: Any, last: Any, parents: Any, or
 
 @kernel
 def orphan_children(
-    rows: Any, first: Any, last: Any, begins: Any, ends: Any, targets: Any, parents: Any, orphaned: Any, orphans: Any, count: Any
+    rows: Any,
+    first: Any,
+    last: Any,
+    begins: Any,
+    ends: Any,
+    targets: Any,
+    parents: Any,
+    orphaned: Any,
+    orphans: Any,
+    count: Any,
 ) -> Any:
     """All vertices that depend on these become orphans; returns how many edges were read."""
     edges = int64(0)
@@ -59,9 +71,22 @@ def orphan_children(
 
 @kernel
 def give_up(
-    orphans: Any, adopted: Any, first: Any, last: Any, orphaned: Any, values: Any, levels: Any, parents: Any, changed: Any, changes: Any,
-    count: Any, initial: Any, initials: Any, lost: Any, lost_count: Any,
-) -> None:  # fmt: skip
+    orphans: Any,
+    adopted: Any,
+    first: Any,
+    last: Any,
+    orphaned: Any,
+    values: Any,
+    levels: Any,
+    parents: Any,
+    changed: Any,
+    changes: Any,
+    count: Any,
+    initial: Any,
+    initials: Any,
+    lost: Any,
+    lost_count: Any,
+) -> None:
     """Adopted orphans keep their value; the others lose it."""
     for i in range(first, last):
         v = int64(orphans[i])

@@ -14,7 +14,9 @@ from isthmus.kernels.compile import kernel
 
 
 @kernel
-def missing(first: Any, last: Any, voltages: Any, sums: Any, directions: Any, residual: Any, strengths: Any, ohms: Any) -> Any:
+def missing(
+    first: Any, last: Any, voltages: Any, sums: Any, directions: Any, residual: Any, strengths: Any, ohms: Any
+) -> Any:
     """Compute each vertex's residual current from `sums`, the current that arrives, and the first search direction."""
     squares = bound = leak = 0.0
     low, high = np.inf, -np.inf
@@ -46,7 +48,17 @@ def multiply(first: Any, last: Any, sums: Any, directions: Any, strengths: Any) 
 
 
 @kernel
-def move(first: Any, last: Any, step: Any, voltages: Any, sums: Any, directions: Any, residual: Any, strengths: Any, ohms: Any) -> Any:
+def move(
+    first: Any,
+    last: Any,
+    step: Any,
+    voltages: Any,
+    sums: Any,
+    directions: Any,
+    residual: Any,
+    strengths: Any,
+    ohms: Any,
+) -> Any:
     """Move the voltages by `step` along the directions; returns the same as `missing`."""
     squares = bound = leak = 0.0
     low, high = np.inf, -np.inf

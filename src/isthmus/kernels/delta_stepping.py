@@ -1,14 +1,15 @@
-"""Shortest paths over near edges: delta-stepping, all threads together (Meyer and Sanders 2003; Beamer's GAP Benchmark Suite).
+"""Shortest paths over near edges: delta-stepping, all threads together (Meyer and Sanders 2003; Beamer's GAP Benchmark
+Suite).
 
-Distances are divided into buckets of width delta, which are emptied in order. Each member (thread) has its own buckets: a ring of
-RING buckets from the current one on, and one for all later ones. A bucket is a chain of chunks of vertices. To empty the current
-bucket, each member puts the chunks of its own bucket into its table. It takes chunks first from its own table, so that nearby
-vertices stay with one member, then from the tables of others. New vertices for the current bucket it processes itself while they
-are few, without waiting for the others (Zhang et al. 2020).
+Distances are divided into buckets of width delta, which are emptied in order. Each member (thread) has its own buckets:
+a ring of RING buckets from the current one on, and one for all later ones. A bucket is a chain of chunks of vertices.
+To empty the current bucket, each member puts the chunks of its own bucket into its table. It takes chunks first from
+its own table, so that nearby vertices stay with one member, then from the tables of others. New vertices for the
+current bucket it processes itself while they are few, without waiting for the others (Zhang et al. 2020).
 
-A vertex is entered into a bucket each time its distance falls into that bucket. A member skips a vertex that is settled or was
-already relaxed at its present distance. Two members may relax the same vertex at once, which does no harm. When chunks run out,
-`requeue` enters every unsettled vertex once into its bucket and drops all other entries.
+A vertex is entered into a bucket each time its distance falls into that bucket. A member skips a vertex that is settled
+or was already relaxed at its present distance. Two members may relax the same vertex at once, which does no harm. When
+chunks run out, `requeue` enters every unsettled vertex once into its bucket and drops all other entries.
 """
 
 from __future__ import annotations
@@ -52,8 +53,8 @@ def wide(distance: Any) -> Any:
 
 
 def too_far(distance: Any, weight: Any, cutoff: Any) -> Any:
-    """Whether a path is longer than the cutoff. Integers are compared before they are added, since a sum could overflow; reals
-    are compared after, since a difference may be rounded where the sum is not.
+    """Whether a path is longer than the cutoff. Integers are compared before they are added, since a sum could
+    overflow; reals are compared after, since a difference may be rounded where the sum is not.
     """
     raise NotImplementedError("compiled")
 
@@ -93,9 +94,24 @@ def push_far(v: Any, bucket: Any, items: Any, links: Any, heads: Any, fills: Any
 
 @inline
 def relax(
-    chunk: Any, count: Any, current: Any, per: Any, cutoff: Any, list_begins: Any, list_ends: Any, targets: Any, weights: Any,
-    distances: Any, relaxed: Any, items: Any, links: Any, heads: Any, fills: Any, own: Any, gate: Any,
-) -> Any:  # fmt: skip
+    chunk: Any,
+    count: Any,
+    current: Any,
+    per: Any,
+    cutoff: Any,
+    list_begins: Any,
+    list_ends: Any,
+    targets: Any,
+    weights: Any,
+    distances: Any,
+    relaxed: Any,
+    items: Any,
+    links: Any,
+    heads: Any,
+    fills: Any,
+    own: Any,
+    gate: Any,
+) -> Any:
     """Follow the edges of a chunk's unsettled vertices, and free the chunk; returns the number of edges."""
     edges = int64(0)
     beyond = False
@@ -143,7 +159,9 @@ def relax(
 
 
 @inline
-def come_near(current: Any, per: Any, distances: Any, items: Any, links: Any, heads: Any, fills: Any, own: Any, gate: Any) -> Any:
+def come_near(
+    current: Any, per: Any, distances: Any, items: Any, links: Any, heads: Any, fills: Any, own: Any, gate: Any
+) -> Any:
     """Sort the bucket of all later vertices: move those that now fall into the ring there, and drop settled ones."""
     chunk, count = heads[RING], fills[RING]
     heads[RING], fills[RING], own[LEAST] = -1, CHUNK, NONE
@@ -163,7 +181,17 @@ def come_near(current: Any, per: Any, distances: Any, items: Any, links: Any, he
 
 @inline
 def take_back(
-    current: Any, at: Any, table: Any, laid: Any, taken: Any, items: Any, links: Any, heads: Any, fills: Any, own: Any, gate: Any
+    current: Any,
+    at: Any,
+    table: Any,
+    laid: Any,
+    taken: Any,
+    items: Any,
+    links: Any,
+    heads: Any,
+    fills: Any,
+    own: Any,
+    gate: Any,
 ) -> Any:
     """Put the chunks left in a member's table back into its current bucket."""
     slot = current & (RING - 1)
@@ -194,11 +222,30 @@ def first_bucket(current: Any, heads: Any, own: Any) -> Any:
 
 @kernel
 def relax_all(
-    member: Any, members: Any, gate: Any, current: Any, per: Any, cutoff: Any, until: Any, list_begins: Any, list_ends: Any, targets: Any,
-    weights: Any, distances: Any, relaxed: Any, items: Any, links: Any, tables: Any, laid: Any, taken: Any, all_heads: Any,
-    all_fills: Any, owns: Any,
-) -> Any:  # fmt: skip
-    """Empty buckets from the current one on until none is left, vertex `until` is settled, chunks run out, or it is time to return.
+    member: Any,
+    members: Any,
+    gate: Any,
+    current: Any,
+    per: Any,
+    cutoff: Any,
+    until: Any,
+    list_begins: Any,
+    list_ends: Any,
+    targets: Any,
+    weights: Any,
+    distances: Any,
+    relaxed: Any,
+    items: Any,
+    links: Any,
+    tables: Any,
+    laid: Any,
+    taken: Any,
+    all_heads: Any,
+    all_fills: Any,
+    owns: Any,
+) -> Any:
+    """Empty buckets from the current one on until none is left, vertex `until` is settled, chunks run out, or it is
+    time to return.
 
     Returns the current bucket; NONE: nothing is left. `until` = -1: settle all vertices.
     """
@@ -211,7 +258,8 @@ def relax_all(
         atomic_min(gate, NEXT + now, first_bucket(current, heads, own))
         if not meet(gate, members, 2 * times + 1):
             return NONE
-        # Check STOP and not LOST: a fast member may set LOST in `come_near` before a slow one checks, and only some would return.
+        # Check STOP and not LOST: a fast member may set LOST in `come_near` before a slow one checks, and only some
+        # would return.
         if atomic_load(gate, STOP) != 0 or times == MOST_ROUNDS:
             if times:
                 before = ((times - 1) % 3 * members + member) * LINE
@@ -219,7 +267,8 @@ def relax_all(
             own[EDGES] += edges
             return current
         current = atomic_load(gate, NEXT + now)
-        if until >= 0 and bucket_of(wide(distances[until]), per) < current:  # no member changes distances between two meetings
+        # no member changes distances between two meetings.
+        if until >= 0 and bucket_of(wide(distances[until]), per) < current:
             current = NONE
         if current == NONE:
             own[EDGES] += edges
@@ -250,18 +299,48 @@ def relax_all(
                     break
                 chunk, count = tables[whose, place] // (CHUNK + 1), tables[whose, place] % (CHUNK + 1)
                 edges += relax(
-                    chunk, count, current, per, cutoff, list_begins, list_ends, targets, weights, distances, relaxed, items, links,
-                    heads, fills, own, gate,
-                )  # fmt: skip
+                    chunk,
+                    count,
+                    current,
+                    per,
+                    cutoff,
+                    list_begins,
+                    list_ends,
+                    targets,
+                    weights,
+                    distances,
+                    relaxed,
+                    items,
+                    links,
+                    heads,
+                    fills,
+                    own,
+                    gate,
+                )
         for _ in range(LITTLE):
             chunk, count = heads[slot], fills[slot]
             if chunk < 0:
                 break
             heads[slot], fills[slot] = links[chunk], CHUNK
             edges += relax(
-                chunk, count, current, per, cutoff, list_begins, list_ends, targets, weights, distances, relaxed, items, links,
-                heads, fills, own, gate,
-            )  # fmt: skip
+                chunk,
+                count,
+                current,
+                per,
+                cutoff,
+                list_begins,
+                list_ends,
+                targets,
+                weights,
+                distances,
+                relaxed,
+                items,
+                links,
+                heads,
+                fills,
+                own,
+                gate,
+            )
         if edges > MOST_EDGES or atomic_load(gate, LOST) != 0:
             gate[STOP] = 1
         times += 1
@@ -269,7 +348,16 @@ def relax_all(
 
 @kernel
 def requeue(
-    current: Any, per: Any, none: Any, distances: Any, items: Any, links: Any, all_heads: Any, all_fills: Any, owns: Any, gate: Any
+    current: Any,
+    per: Any,
+    none: Any,
+    distances: Any,
+    items: Any,
+    links: Any,
+    all_heads: Any,
+    all_fills: Any,
+    owns: Any,
+    gate: Any,
 ) -> Any:
     """Empty all buckets, then enter every reached and unsettled vertex into a bucket of member 0."""
     all_heads[:] = -1

@@ -13,7 +13,9 @@ from isthmus.kernels.ring import clear, fill, following, put
 
 @kernel
 def delta_sums(values: Any, residual: Any, threshold: Any, first: Any, last: Any) -> Any:
-    """Sums of values and of |residual|, each with Kahan's correction, how many residuals exceed the threshold, and their sum."""
+    """Sums of values and of |residual|, each with Kahan's correction, how many residuals exceed the threshold, and
+    their sum.
+    """
     total = left = lost_total = lost_left = surplus = 0.0
     above = 0
     for u in range(first, last):
@@ -39,10 +41,22 @@ def add(v: Any, more: Any, residual: Any, threshold: Any, marks: Any) -> None:
 
 @kernel
 def shift_arcs(
-    tails: Any, heads: Any, amounts: Any, first: Any, last: Any, values: Any, residual: Any, divisors: Any, factor: Any, threshold: Any,
-    absorber: Any, marks: Any
-) -> None:  # fmt: skip
-    """Send what a vertex has sent so far along arcs whose weight has changed by `amounts` (a new one: by its weight)."""
+    tails: Any,
+    heads: Any,
+    amounts: Any,
+    first: Any,
+    last: Any,
+    values: Any,
+    residual: Any,
+    divisors: Any,
+    factor: Any,
+    threshold: Any,
+    absorber: Any,
+    marks: Any,
+) -> None:
+    """Send what a vertex has sent so far along arcs whose weight has changed by `amounts` (a new one: by its
+    weight).
+    """
     for i in range(first, last):
         u, v = int64(tails[i]), int64(heads[i])
         if v != absorber and divisors[u] > 0:
@@ -51,9 +65,22 @@ def shift_arcs(
 
 @kernel
 def shift_lists(
-    rows: Any, first: Any, last: Any, begins: Any, ends: Any, targets: Any, weights: Any, strengths: Any, values: Any, residual: Any,
-    divisors: Any, factor: Any, threshold: Any, absorber: Any, marks: Any
-) -> Any:  # fmt: skip
+    rows: Any,
+    first: Any,
+    last: Any,
+    begins: Any,
+    ends: Any,
+    targets: Any,
+    weights: Any,
+    strengths: Any,
+    values: Any,
+    residual: Any,
+    divisors: Any,
+    factor: Any,
+    threshold: Any,
+    absorber: Any,
+    marks: Any,
+) -> Any:
     """Set the divisors of these vertices to their strengths, and correct what they have sent; returns their edges."""
     edges = int64(0)
     for i in range(first, last):
@@ -70,13 +97,29 @@ def shift_lists(
 
 @kernel
 def spread_densest(
-    starts: Any, density: Any, left: Any, enough: Any, most: Any, begins: Any, ends: Any, targets: Any, weights: Any, values: Any,
-    residual: Any, divisors: Any, factor: Any, absorber: Any, marks: Any, queue: Any,
-) -> Any:  # fmt: skip
-    """Follow vertices with more than `density` of |residual| per edge (plus one), in order of arrival, beginning with `starts`.
+    starts: Any,
+    density: Any,
+    left: Any,
+    enough: Any,
+    most: Any,
+    begins: Any,
+    ends: Any,
+    targets: Any,
+    weights: Any,
+    values: Any,
+    residual: Any,
+    divisors: Any,
+    factor: Any,
+    absorber: Any,
+    marks: Any,
+    queue: Any,
+) -> Any:
+    """Follow vertices with more than `density` of |residual| per edge (plus one), in order of arrival, beginning with
+    `starts`.
 
-    `left` is the sum of all |residual|; it ends when that is `enough`, when no such vertex is left, or after about `most` edges. `marks` is
-    zero, and is left so. Returns the vertices and edges followed, the sum of |value| of these vertices, and what is left.
+    `left` is the sum of all |residual|; it ends when that is `enough`, when no such vertex is left, or after about
+    `most` edges. `marks` is zero, and is left so. Returns the vertices and edges followed, the sum of |value| of these
+    vertices, and what is left.
     """
     head = edges = vertices = int64(0)
     used = int64(starts.size)

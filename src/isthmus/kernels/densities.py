@@ -14,7 +14,9 @@ LOWEST, BINS = -1100, 2200  # binary exponents of all numbers of float64, and mo
 
 
 @quick_kernel
-def sort_by_density(first: Any, last: Any, amounts: Any, begins: Any, ends: Any, totals: Any, edges: Any, vertices: Any) -> None:
+def sort_by_density(
+    first: Any, last: Any, amounts: Any, begins: Any, ends: Any, totals: Any, edges: Any, vertices: Any
+) -> None:
     """Add the amounts, the edges and the number of lists of first:last to the bins of their densities.
 
     The density is the amount per edge (plus one); bin b has densities from 2 ** (LOWEST + b - 1) on, below twice that.
@@ -39,14 +41,30 @@ def mark_dense(first: Any, last: Any, amounts: Any, begins: Any, ends: Any, dens
 
 @kernel
 def spread_held(
-    starts: Any, density: Any, most: Any, list_begins: Any, list_ends: Any, begins: Any, ends: Any, targets: Any, weights: Any, values: Any,
-    residual: Any, divisors: Any, strengths: Any, factor: Any, absorber: Any, marks: Any, queue: Any,
-) -> Any:  # fmt: skip
-    """Let vertices whose lists are held send their residuals, with their strengths as divisors: `starts`, in order, and then all that
-    come to at least `density` of |residual| per edge (plus one).
+    starts: Any,
+    density: Any,
+    most: Any,
+    list_begins: Any,
+    list_ends: Any,
+    begins: Any,
+    ends: Any,
+    targets: Any,
+    weights: Any,
+    values: Any,
+    residual: Any,
+    divisors: Any,
+    strengths: Any,
+    factor: Any,
+    absorber: Any,
+    marks: Any,
+    queue: Any,
+) -> Any:
+    """Let vertices whose lists are held send their residuals, with their strengths as divisors: `starts`, in order, and
+    then all that come to at least `density` of |residual| per edge (plus one).
 
-    A list begins:ends is held if it is as long as the whole list, list_begins:list_ends. It ends when no such vertex is left, or after
-    about `most` edges. `marks` is zero, and is left so. Returns the vertices and edges followed, and the sum of |value| of these vertices.
+    A list begins:ends is held if it is as long as the whole list, list_begins:list_ends. It ends when no such vertex is
+    left, or after about `most` edges. `marks` is zero, and is left so. Returns the vertices and edges followed, and the
+    sum of |value| of these vertices.
     """
     head = edges = vertices = int64(0)
     used = int64(starts.size)

@@ -1,8 +1,9 @@
 """Finding edges in lists that are not sorted: the loops by which a batch learns which of its edges exist, and where.
 
-The distinct edges of a batch are sorted by tail and then head. Their arcs on one side of a graph are sorted by vertex, the arcs of one
-vertex are a group, and a list is read once for all of its group. An edge that is only inserted is looked for in the shorter of its
-two lists; one that may be deleted or reweighed in both, since both of its arcs must be found to be changed.
+The distinct edges of a batch are sorted by tail and then head. Their arcs on one side of a graph are sorted by vertex,
+the arcs of one vertex are a group, and a list is read once for all of its group. An edge that is only inserted is
+looked for in the shorter of its two lists; one that may be deleted or reweighed in both, since both of its arcs must be
+found to be changed.
 """
 
 from __future__ import annotations
@@ -25,7 +26,9 @@ AHEAD, LINE = 128, 16  # entries of a list that are prefetched, by lines of 64 b
 
 @inline
 def matching(targets: Any, e: Any, stop: Any, wanted: Any, hit: Any) -> Any:
-    """The entry of a step from e on that matches: number `hit`, or the first one if a list has an entry twice, as only a forged one has."""
+    """The entry of a step from e on that matches: number `hit`, or the first one if a list has an entry twice, as only
+    a forged one has.
+    """
     at = e + hit - uint64(1)
     if at >= stop or targets[at] != wanted:
         at = e
@@ -38,8 +41,9 @@ def matching(targets: Any, e: Any, stop: Any, wanted: Any, hit: Any) -> Any:
 def position(targets: Any, begin: Any, end: Any, wanted: Any) -> Any:
     """Where targets[begin:end] has `wanted`, or -1.
 
-    Each step adds up the numbers, from 1 on, of the entries that match, which is one at most in the lists of a sound store. Positions are
-    unsigned, or the loops would not become vector instructions. The last step looks beyond the list, at entries that do not count.
+    Each step adds up the numbers, from 1 on, of the entries that match, which is one at most in the lists of a sound
+    store. Positions are unsigned, or the loops would not become vector instructions. The last step looks beyond the
+    list, at entries that do not count.
     """
     e, stop = uint64(begin), uint64(end)
     kind = targets.dtype.type
@@ -66,9 +70,19 @@ def position(targets: Any, begin: Any, end: Any, wanted: Any) -> Any:
 
 @kernel
 def find_edges(
-    sources: Any, heads: Any, first: Any, last: Any, vertices: Any, begins: Any, ends: Any, targets: Any, in_begins: Any, in_ends: Any,
-    in_targets: Any, exists: Any
-) -> None:  # fmt: skip
+    sources: Any,
+    heads: Any,
+    first: Any,
+    last: Any,
+    vertices: Any,
+    begins: Any,
+    ends: Any,
+    targets: Any,
+    in_begins: Any,
+    in_ends: Any,
+    in_targets: Any,
+    exists: Any,
+) -> None:
     """Whether each edge sources[i] -> heads[i] exists, in any order, looked for in the shorter of its two lists."""
     for i in range(first, last):
         if i + FAR < last:
@@ -115,14 +129,25 @@ def group_rows(order: Any, us: Any, vs: Any, wishes: Any, tails: Any, heads: Any
 
 @kernel
 def sort_arcs(
-    tails: Any, heads: Any, forward: Any, backward: Any, low: Any, high: Any, keys: Any, spare: Any, spare_ends: Any, vertices: Any,
-    others: Any, ends: Any
-) -> None:  # fmt: skip
-    """The arcs of sorted edges at vertices low:high, sorted by vertex and other end: at the tails (`forward`), the heads, or both.
+    tails: Any,
+    heads: Any,
+    forward: Any,
+    backward: Any,
+    low: Any,
+    high: Any,
+    keys: Any,
+    spare: Any,
+    spare_ends: Any,
+    vertices: Any,
+    others: Any,
+    ends: Any,
+) -> None:
+    """The arcs of sorted edges at vertices low:high, sorted by vertex and other end: at the tails (`forward`), the
+    heads, or both.
 
-    An edge has two ends, 2 * e at its head and 2 * e + 1 at its tail; `ends` gets that of each arc. With both, no tail exceeds its
-    head, so the backward arcs of a vertex come first, and a self loop has a single arc. The arrays from `keys` on have exactly the
-    size that is needed; `keys`, `spare` and `spare_ends` are scratch.
+    An edge has two ends, 2 * e at its head and 2 * e + 1 at its tail; `ends` gets that of each arc. With both, no tail
+    exceeds its head, so the backward arcs of a vertex come first, and a self loop has a single arc. The arrays from
+    `keys` on have exactly the size that is needed; `keys`, `spare` and `spare_ends` are scratch.
     """
     count = 0
     if backward:
@@ -156,10 +181,14 @@ def measure(vertices: Any, edge_ends: Any, begins: Any, ends: Any, known: Any, l
 
 
 @inline
-def choose_sought(first: Any, last: Any, vertices: Any, edge_ends: Any, lengths: Any, once: Any, sought: Any, cuts: Any) -> Any:
-    """Which of the arcs first:last are looked for, and where those of each vertex begin among them; returns the number of groups.
+def choose_sought(
+    first: Any, last: Any, vertices: Any, edge_ends: Any, lengths: Any, once: Any, sought: Any, cuts: Any
+) -> Any:
+    """Which of the arcs first:last are looked for, and where those of each vertex begin among them; returns the number
+    of groups.
 
-    They are all arcs, except where an edge has an empty list and so cannot exist, or is looked for `once` and has a shorter list.
+    They are all arcs, except where an edge has an empty list and so cannot exist, or is looked for `once` and has a
+    shorter list.
     """
     count, groups, before = 0, 0, int64(-1)
     for i in range(first, last):
@@ -176,7 +205,9 @@ def choose_sought(first: Any, last: Any, vertices: Any, edge_ends: Any, lengths:
 
 
 @inline
-def find_many(sought: Any, low: Any, high: Any, others: Any, begin: Any, end: Any, targets: Any, bits: Any, places: Any) -> None:
+def find_many(
+    sought: Any, low: Any, high: Any, others: Any, begin: Any, end: Any, targets: Any, bits: Any, places: Any
+) -> None:
     for j in range(low, high):
         v = int64(others[sought[j]])
         bits[v >> 6] |= uint64(1) << uint64(v & 63)
@@ -198,10 +229,24 @@ def find_many(sought: Any, low: Any, high: Any, others: Any, begin: Any, end: An
 
 @kernel
 def find_arcs(
-    first: Any, last: Any, vertices: Any, others: Any, edge_ends: Any, lengths: Any, once: Any, begins: Any, ends: Any, targets: Any,
-    weights: Any, bits: Any, places: Any, exists: Any, old: Any
-) -> None:  # fmt: skip
-    """Look for arcs of first:last, which are all arcs of some vertices: the slots of those found, whether their edges exist, and weights.
+    first: Any,
+    last: Any,
+    vertices: Any,
+    others: Any,
+    edge_ends: Any,
+    lengths: Any,
+    once: Any,
+    begins: Any,
+    ends: Any,
+    targets: Any,
+    weights: Any,
+    bits: Any,
+    places: Any,
+    exists: Any,
+    old: Any,
+) -> None:
+    """Look for arcs of first:last, which are all arcs of some vertices: the slots of those found, whether their edges
+    exist, and weights.
 
     `bits` has a bit for every vertex that may occur, all 0 before and after.
     """
@@ -237,13 +282,24 @@ def read_weights(sought: Any, edge_ends: Any, weights: Any, places: Any, exists:
 
 @kernel
 def fold(
-    first: Any, last: Any, order: Any, cuts: Any, wishes: Any, weights: Any, exists: Any, old: Any, actions: Any, final: Any, odd: Any
+    first: Any,
+    last: Any,
+    order: Any,
+    cuts: Any,
+    wishes: Any,
+    weights: Any,
+    exists: Any,
+    old: Any,
+    actions: Any,
+    final: Any,
+    odd: Any,
 ) -> Any:
-    """What a batch does to each of the edges first:last in the end: its wishes, in order of arrival, one after the other.
+    """What a batch does to each of the edges first:last in the end: its wishes, in order of arrival, one after the
+    other.
 
-    Edge g has the wishes order[cuts[g]:cuts[g + 1]]. A wish is INSERT (an edge that exists gets the new weight), DELETE, or REWEIGH.
-    `final` gets the new weight, or that of a deleted edge.
-    Returns (inserts of existing edges, deletes and new weights of missing ones); `odd` gets the first row of each kind.
+    Edge g has the wishes order[cuts[g]:cuts[g + 1]]. A wish is INSERT (an edge that exists gets the new weight),
+    DELETE, or REWEIGH. `final` gets the new weight, or that of a deleted edge. Returns (inserts of existing edges,
+    deletes and new weights of missing ones); `odd` gets the first row of each kind.
     """
     repeated, missing = int64(0), int64(0)
     for g in range(first, last):
@@ -281,10 +337,24 @@ def fold(
 
 @kernel
 def keep_changes(
-    vertices: Any, others: Any, ends: Any, places: Any, actions: Any, final: Any, old: Any, new_vertices: Any, new_others: Any,
-    new_actions: Any, new_places: Any, new_weights: Any, new_old: Any, cuts: Any
-) -> Any:  # fmt: skip
-    """The arcs that change, with what their edges have; returns (arcs, groups), or (-1, 0) if one that should exist was not found."""
+    vertices: Any,
+    others: Any,
+    ends: Any,
+    places: Any,
+    actions: Any,
+    final: Any,
+    old: Any,
+    new_vertices: Any,
+    new_others: Any,
+    new_actions: Any,
+    new_places: Any,
+    new_weights: Any,
+    new_old: Any,
+    cuts: Any,
+) -> Any:
+    """The arcs that change, with what their edges have; returns (arcs, groups), or (-1, 0) if one that should exist was
+    not found.
+    """
     at, groups, last, lost = 0, 0, int64(-1), False
     for i in range(ends.size):
         e = ends[i] >> 1

@@ -34,7 +34,8 @@ def find(components: Any, v: Any) -> Any:
 
 @kernel
 def hook(first: Any, last: Any, components: Any, picks: Any) -> Any:
-    """Hook every root to the root at the other end of its edge, unless that root is already hooked here by the same edge.
+    """Hook every root to the root at the other end of its edge, unless that root is already hooked here by the same
+    edge.
 
     For one thread at a time, so that a root is hooked only by its own edge.
     """

@@ -33,7 +33,9 @@ def abandon(gate: Any) -> None:
 
 @inline
 def meet(gate: Any, members: Any, times: Any) -> Any:
-    """Wait for all members, for the `times`-th time; what they wrote before is visible after. False: the gate was abandoned."""
+    """Wait for all members, for the `times`-th time; what they wrote before is visible after. False: the gate was
+    abandoned.
+    """
     fence()
     atomic_add(gate, ARRIVED, 1)
     spins = 0

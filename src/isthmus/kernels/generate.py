@@ -130,9 +130,17 @@ def complete(first: Any, sources: Any, targets: Any) -> Any:
 
 @kernel
 def weigh(
-    rows: Any, counts: Any, targets: Any, seed: Any, directed: Any, backward: Any,
-    low: Any, span: Any, integer: Any, weights: Any,
-) -> Any:  # fmt: skip
+    rows: Any,
+    counts: Any,
+    targets: Any,
+    seed: Any,
+    directed: Any,
+    backward: Any,
+    low: Any,
+    span: Any,
+    integer: Any,
+    weights: Any,
+) -> Any:
     """Weights that depend only on the seed and the two ends, so both directions of an edge agree.
 
     Integers come from low .. low + span - 1, others from low + span * [0, 1).

@@ -1,6 +1,7 @@
 """Loops of the hot subgraph: which lists to hold, and how they move within and between its chunks.
 
-A key is a list: a vertex of one side. Its hotness is a word of four bytes, uses in the current period and in the last three.
+A key is a list: a vertex of one side. Its hotness is a word of four bytes, uses in the current period and in the last
+three.
 """
 
 from __future__ import annotations
@@ -57,12 +58,19 @@ def end_period(first: Any, last: Any, hotness: Any) -> Any:
 def uses(word: Any) -> Any:
     """All uses that a word of hotness has counted."""
     mask = uint32(MOST)
-    return int64(word & mask) + int64((word >> uint32(8)) & mask) + int64((word >> uint32(16)) & mask) + int64(word >> uint32(24))
+    return (
+        int64(word & mask)
+        + int64((word >> uint32(8)) & mask)
+        + int64((word >> uint32(16)) & mask)
+        + int64(word >> uint32(24))
+    )
 
 
 @inline
 def level_of(word: Any, held: Any, length: Any, longest: Any) -> Any:
-    """Rank of a list: by uses; among equals those that are held come first, then shorter ones. 0: it cannot be a candidate."""
+    """Rank of a list: by uses; among equals those that are held come first, then shorter ones. 0: it cannot be a
+    candidate.
+    """
     if length == 0 or length > longest:
         return int64(0)
     used = 2 * uses(word) + (1 if held else 0)
@@ -97,7 +105,9 @@ def levels_of(keys: Any, hotness: Any, lengths: Any) -> Any:
 
 
 @kernel
-def mark_candidates(first: Any, last: Any, hotness: Any, held: Any, lengths: Any, longest: Any, level: Any, room: Any, wanted: Any) -> Any:
+def mark_candidates(
+    first: Any, last: Any, hotness: Any, held: Any, lengths: Any, longest: Any, level: Any, room: Any, wanted: Any
+) -> Any:
     """Mark the lists above `level`, and those on it until they use up `room` entries; unmark the others."""
     for key in range(first, last):
         if lengths[key] == 0:
@@ -111,7 +121,9 @@ def mark_candidates(first: Any, last: Any, hotness: Any, held: Any, lengths: Any
 
 
 @kernel
-def drop_unwanted(first: Any, last: Any, wanted: Any, begins: Any, sizes: Any, held: Any, chunk: Any, dropped: Any) -> Any:
+def drop_unwanted(
+    first: Any, last: Any, wanted: Any, begins: Any, sizes: Any, held: Any, chunk: Any, dropped: Any
+) -> Any:
     """Drop the lists that have a place and are not wanted; counts their entries by chunk."""
     for key in range(first, last):
         if begins[key] >= 0 and not wanted[key]:
@@ -156,8 +168,12 @@ def still_placed(members: Any, begins: Any) -> Any:
 
 
 @kernel
-def compact(members: Any, base: Any, begins: Any, sizes: Any, held: Any, targets: Any, weights: Any, weighted: Any) -> Any:
-    """Move the lists of one chunk, in the order of their places, to its front; returns (how many there are, entries used)."""
+def compact(
+    members: Any, base: Any, begins: Any, sizes: Any, held: Any, targets: Any, weights: Any, weighted: Any
+) -> Any:
+    """Move the lists of one chunk, in the order of their places, to its front; returns (how many there are, entries
+    used).
+    """
     kept, at = int64(0), int64(base)
     for i in range(members.size):
         key = int64(members[i])
@@ -176,9 +192,20 @@ def compact(members: Any, base: Any, begins: Any, sizes: Any, held: Any, targets
 
 @kernel
 def pour(
-    members: Any, count: Any, at: Any, room: Any, begins: Any, sizes: Any, held: Any, targets: Any, weights: Any, weighted: Any
+    members: Any,
+    count: Any,
+    at: Any,
+    room: Any,
+    begins: Any,
+    sizes: Any,
+    held: Any,
+    targets: Any,
+    weights: Any,
+    weighted: Any,
 ) -> Any:
-    """Move the last lists of a chunk to `at` in another chunk, while they fit its `room`; returns (how many moved, their entries)."""
+    """Move the last lists of a chunk to `at` in another chunk, while they fit its `room`; returns (how many moved,
+    their entries).
+    """
     moved = entries = int64(0)
     while moved < count:
         key = int64(members[count - 1 - moved])
@@ -194,7 +221,9 @@ def pour(
 
 
 @kernel
-def copy_lists(first: Any, last: Any, froms: Any, tos: Any, lengths: Any, targets: Any, weights: Any, weighted: Any) -> None:
+def copy_lists(
+    first: Any, last: Any, froms: Any, tos: Any, lengths: Any, targets: Any, weights: Any, weighted: Any
+) -> None:
     """Copy lists to places that none of them has."""
     for i in range(first, last):
         shift(targets, weights, weighted, int64(froms[i]), int64(tos[i]), int64(lengths[i]))
@@ -202,7 +231,8 @@ def copy_lists(first: Any, last: Any, froms: Any, tos: Any, lengths: Any, target
 
 @kernel
 def allocate(keys: Any, lengths: Any, order: Any, chunk: Any, used: Any, begins: Any, sizes: Any, wanted: Any) -> Any:
-    """Give lists, of these lengths, places behind what chunks hold, each in one chunk; a list that fits nowhere is not wanted any more.
+    """Give lists, of these lengths, places behind what chunks hold, each in one chunk; a list that fits nowhere is not
+    wanted any more.
 
     Chunks are taken in `order`. A list that does not fit the current one goes into the first that has room for it.
     """
@@ -235,9 +265,20 @@ def allocate(keys: Any, lengths: Any, order: Any, chunk: Any, used: Any, begins:
 
 @kernel
 def load(
-    keys: Any, first: Any, last: Any, offset: Any, list_begins: Any, list_ends: Any, targets: Any, weights: Any, begins: Any, held: Any,
-    near_targets: Any, near_weights: Any, weighted: Any,
-) -> None:  # fmt: skip
+    keys: Any,
+    first: Any,
+    last: Any,
+    offset: Any,
+    list_begins: Any,
+    list_ends: Any,
+    targets: Any,
+    weights: Any,
+    begins: Any,
+    held: Any,
+    near_targets: Any,
+    near_weights: Any,
+    weighted: Any,
+) -> None:
     """Copy lists of one side, whose keys begin at `offset`, to their places."""
     for i in range(first, last):
         key = int64(keys[i])
@@ -248,7 +289,9 @@ def load(
 
 
 @inline
-def bring(begin: Any, length: Any, to: Any, targets: Any, weights: Any, near_targets: Any, near_weights: Any, weighted: Any) -> Any:
+def bring(
+    begin: Any, length: Any, to: Any, targets: Any, weights: Any, near_targets: Any, near_weights: Any, weighted: Any
+) -> Any:
     for k in range(length):
         near_targets[to + k] = targets[begin + k]
     if weighted:
@@ -258,13 +301,30 @@ def bring(begin: Any, length: Any, to: Any, targets: Any, weights: Any, near_tar
 
 @kernel
 def refresh(
-    keys: Any, groups: Any, first: Any, last: Any, offset: Any, cuts: Any, others: Any, actions: Any, positions: Any, list_begins: Any,
-    list_ends: Any, targets: Any, weights: Any, begins: Any, held: Any, near_targets: Any, near_weights: Any, weighted: Any,
-) -> None:  # fmt: skip
-    """Bring lists of one side that have changed up to date; groups[i] has the changes of keys[i], as `packed.change_lists` took them.
+    keys: Any,
+    groups: Any,
+    first: Any,
+    last: Any,
+    offset: Any,
+    cuts: Any,
+    others: Any,
+    actions: Any,
+    positions: Any,
+    list_begins: Any,
+    list_ends: Any,
+    targets: Any,
+    weights: Any,
+    begins: Any,
+    held: Any,
+    near_targets: Any,
+    near_weights: Any,
+    weighted: Any,
+) -> None:
+    """Bring lists of one side that have changed up to date; groups[i] has the changes of keys[i], as
+    `packed.change_lists` took them.
 
-    `positions` in their lists of arcs that were deleted or reweighed. Of a list that is held, only entries that have changed are copied.
-    If it is not what it should have been before the changes, all of it is copied.
+    `positions` in their lists of arcs that were deleted or reweighed. Of a list that is held, only entries that have
+    changed are copied. If it is not what it should have been before the changes, all of it is copied.
     """
     for i in range(first, last):
         key = int64(keys[i])
@@ -279,7 +339,8 @@ def refresh(
         for c in range(low, high):
             if actions[c] != INSERT:
                 at = int64(positions[c])
-                same = same and 0 <= at < length - inserts + deletes and near_targets[to + at] == others[c]  # targets are unique
+                # Targets are unique.
+                same = same and 0 <= at < length - inserts + deletes and near_targets[to + at] == others[c]
         if not same:
             bring(begin, length, to, targets, weights, near_targets, near_weights, weighted)
             held[key] = 1

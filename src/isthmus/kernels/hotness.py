@@ -66,7 +66,15 @@ def edges_by_level(first: Any, last: Any, hotness: Any, list_begins: Any, list_e
 
 @kernel
 def mark_hot(
-    first: Any, last: Any, hotness: Any, list_begins: Any, list_ends: Any, capacity: Any, level: Any, room: Any, marks: Any
+    first: Any,
+    last: Any,
+    hotness: Any,
+    list_begins: Any,
+    list_ends: Any,
+    capacity: Any,
+    level: Any,
+    room: Any,
+    marks: Any,
 ) -> Any:
     """Mark the vertices above `level`, and those on it until they use up `room` edges; unmark the others."""
     for u in range(first, last):

@@ -91,8 +91,12 @@ def fill_directory(table: Any, low: Any, shift: Any, directory: Any) -> Any:
 
 
 @kernel
-def rank_in_table(keys: Any, flip: Any, table: Any, ranks: Any, base: Any, low: Any, shift: Any, directory: Any, out: Any) -> Any:
-    """out[i] = number of keys[i] ^ flip where `table` has it: ranks[position], or base + position. Returns how many were found."""
+def rank_in_table(
+    keys: Any, flip: Any, table: Any, ranks: Any, base: Any, low: Any, shift: Any, directory: Any, out: Any
+) -> Any:
+    """out[i] = number of keys[i] ^ flip where `table` has it: ranks[position], or base + position. Returns how many
+    were found.
+    """
     found = 0
     for i in range(keys.size):
         key = uint64(keys[i]) ^ flip

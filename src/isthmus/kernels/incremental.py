@@ -1,25 +1,26 @@
 """Loops that bring answers up to date after a batch; compiled with each program, beside those of `skeleton.py`.
 
-`relax_arcs` sends along single arcs, those that were inserted. `pull_rows` lets vertices hear from all in-neighbours, those that
-lost their value. A vertex whose value is `silent` has nothing to send (`has_silent` False: every value is sent). Both return the
-entries in `queue`, as `push_rows` does. The state of a program that uses them ends with four arrays: parents, a byte per vertex that
-has changed, the list of these, and its length.
+`relax_arcs` sends along single arcs, those that were inserted. `pull_rows` lets vertices hear from all in-neighbours,
+those that lost their value. A vertex whose value is `silent` has nothing to send (`has_silent` False: every value is
+sent). Both return the entries in `queue`, as `push_rows` does. The state of a program that uses them ends with four
+arrays: parents, a byte per vertex that has changed, the list of these, and its length.
 
-`adopt` runs on the edges before a batch, for programs that have `gives(u, degree, v, w, state, params)`: whether u gives v its value and
-cannot depend on v. An orphan takes the first such neighbour for its parent that is no orphan itself, along an edge that the batch
-leaves as it is. `heads`, `tails` and `actions` are the arcs that change, by heads. It returns how many
-edges it looked at.
+`adopt` runs on the edges before a batch, for programs that have `gives(u, degree, v, w, state, params)`: whether u
+gives v its value and cannot depend on v. An orphan takes the first such neighbour for its parent that is no orphan
+itself, along an edge that the batch leaves as it is. `heads`, `tails` and `actions` are the arcs that change, by heads.
+It returns how many edges it looked at.
 
-`drain` lets one thread follow vertices with residuals, in order of arrival, until none is left or about `most` edges were followed;
-those left over stay marked. It is for programs whose first arrays are values, residuals and deltas, and returns the vertices and
-edges followed, the rounds this took (a vertex is followed at most once in each), and the sum of |value| of all vertices followed.
+`drain` lets one thread follow vertices with residuals, in order of arrival, until none is left or about `most` edges
+were followed; those left over stay marked. It is for programs whose first arrays are values, residuals and deltas, and
+returns the vertices and edges followed, the rounds this took (a vertex is followed at most once in each), and the sum
+of |value| of all vertices followed.
 """
 
 from __future__ import annotations
 
 from isthmus.kernels.packed import DELETE, REWEIGH
 
-INCREMENTAL = '''
+INCREMENTAL = """
 
 @compiled
 def relax_arcs(
@@ -31,7 +32,8 @@ def relax_arcs(
             continue
         v = np.int64(heads[i])
         x = source(u, list_ends[u] - list_begins[u], state, params)
-        if edge(x, u, v, {weight_of_arc}, state, params) and marks[v] == 0 and atomic_exchange(marks, v, np.uint8(1)) == 0:
+        if edge(x, u, v, {weight_of_arc}, state, params) and marks[v] == 0 and atomic_exchange(marks, v,
+            np.uint8(1)) == 0:
             if used < queue.size:
                 queue[used] = v
             used += 1
@@ -40,7 +42,8 @@ def relax_arcs(
 
 @compiled
 def pull_rows(
-    rows, first, last, list_begins, list_ends, in_begins, in_ends, in_targets, in_weights, has_silent, silent, state, params, marks, queue,
+    rows, first, last, list_begins, list_ends, in_begins, in_ends, in_targets, in_weights, has_silent, silent, state,
+    params, marks, queue,
     used
 ):
     for i in range(first, last):
@@ -94,9 +97,9 @@ def drain(starts, most, list_begins, list_ends, targets, weights, state, params,
                 queue[at if at < queue.size else at - queue.size] = v
                 used += 1
     return vertices, edges, rounds, total
-'''
+"""
 
-ADOPT = '''
+ADOPT = """
 
 @called
 def is_gone(u, v, heads, tails, actions, weights_count):
@@ -116,7 +119,8 @@ def is_gone(u, v, heads, tails, actions, weights_count):
 
 @compiled
 def adopt(
-    orphans, first, last, adopted, list_begins, list_ends, in_begins, in_ends, in_targets, in_weights, heads, tails, actions,
+    orphans, first, last, adopted, list_begins, list_ends, in_begins, in_ends, in_targets, in_weights, heads, tails,
+    actions,
     weights_count, has_silent, silent, orphaned, state, params, parents
 ):
     edges = np.int64(0)
@@ -135,11 +139,14 @@ def adopt(
                     adopted[i] = 1
                     break
     return edges
-'''
+"""
 
 
 def incremental(weighted: bool, adopts: bool) -> str:
     return (INCREMENTAL + (ADOPT if adopts else "")).format(
-        weight_of_arc="weights[i]" if weighted else "1", weight_of_in_arc="in_weights[e]" if weighted else "1",
-        weight_of_range="weights[e]" if weighted else "1", delete=DELETE, reweigh=REWEIGH,
-    )  # fmt: skip
+        weight_of_arc="weights[i]" if weighted else "1",
+        weight_of_in_arc="in_weights[e]" if weighted else "1",
+        weight_of_range="weights[e]" if weighted else "1",
+        delete=DELETE,
+        reweigh=REWEIGH,
+    )

@@ -1,8 +1,8 @@
 """Triangles through changed edges of a simple graph: each is counted once, at the first of its changed edges.
 
-Pairs of vertices (one per changed edge) are grouped by their first end. Its neighbours are marked once for the whole group, and the
-neighbours of every second end are then looked up among the marks. A directed graph has lists of two sides, in which a neighbour may
-appear twice.
+Pairs of vertices (one per changed edge) are grouped by their first end. Its neighbours are marked once for the whole
+group, and the neighbours of every second end are then looked up among the marks. A directed graph has lists of two
+sides, in which a neighbour may appear twice.
 """
 
 from __future__ import annotations
@@ -19,7 +19,9 @@ NEXT_TO_FIRST, COUNTED = 1, 2  # bits of a mark
 
 @inline
 def place(keys: Any, u: Any, v: Any) -> Any:
-    """The place of the pair among the sorted `keys`, smaller number << 32 | larger; or their number, if it is not there."""
+    """The place of the pair among the sorted `keys`, smaller number << 32 | larger; or their number, if it is not
+    there.
+    """
     key = (min(u, v) << 32) | max(u, v)
     low, high = int64(0), int64(keys.size)
     while low < high:
@@ -40,13 +42,27 @@ def add(v: Any, amount: Any, counts: Any, changed: Any, changes: Any, count: Any
 
 @kernel
 def count_joined(
-    firsts: Any, seconds: Any, cuts: Any, begin: Any, end: Any, keys: Any, touched: Any, sign: Any, sides: Any, out: Any, into: Any,
-    marks: Any, counts: Any, changed: Any, changes: Any, count: Any,
-) -> Any:  # fmt: skip
+    firsts: Any,
+    seconds: Any,
+    cuts: Any,
+    begin: Any,
+    end: Any,
+    keys: Any,
+    touched: Any,
+    sign: Any,
+    sides: Any,
+    out: Any,
+    into: Any,
+    marks: Any,
+    counts: Any,
+    changed: Any,
+    changes: Any,
+    count: Any,
+) -> Any:
     """Add `sign` to the corners of all triangles of the pairs in the groups begin:end; returns the edges read.
 
-    Group i is cuts[i]:cuts[i + 1]. `touched` marks the ends of all pairs; `keys` are all pairs, sorted. A triangle that has several of
-    them counts at the one with the smallest key. `marks` is zero for each vertex, and is left so.
+    Group i is cuts[i]:cuts[i + 1]. `touched` marks the ends of all pairs; `keys` are all pairs, sorted. A triangle that
+    has several of them counts at the one with the smallest key. `marks` is zero for each vertex, and is left so.
     """
     edges = int64(0)
     for i in range(begin, end):

@@ -12,13 +12,21 @@ from isthmus.kernels.compile import kernel
 
 @kernel
 def lay_out(
-    lists: Any, count: Any, wanted: Any, filled: Any, list_begins: Any, list_ends: Any, begins: Any, targets: Any, weights: Any,
+    lists: Any,
+    count: Any,
+    wanted: Any,
+    filled: Any,
+    list_begins: Any,
+    list_ends: Any,
+    begins: Any,
+    targets: Any,
+    weights: Any,
     weighted: Any,
-) -> Any:  # fmt: skip
+) -> Any:
     """Rearrange the cache from the first `count` of `lists` to all wanted lists; returns how many these are.
 
-    Lists that stay move to the front and keep their order; the others are dropped; after them, space is reserved for wanted
-    lists that are not there yet. It works in place, since there may be no free memory.
+    Lists that stay move to the front and keep their order; the others are dropped; after them, space is reserved for
+    wanted lists that are not there yet. It works in place, since there may be no free memory.
     """
     kept = at = int64(0)
     for i in range(count):
@@ -51,10 +59,24 @@ def lay_out(
 
 @kernel
 def keep_rows(
-    vertices: Any, begins: Any, weight_begins: Any, lengths: Any, list_begins: Any, list_ends: Any, targets: Any, weights: Any,
-    wanted: Any, filled: Any, kept_begins: Any, kept_targets: Any, kept_weights: Any, weighted: Any,
-) -> Any:  # fmt: skip
-    """Copy rows that are wanted, whole and not in the cache yet; returns how many. `filled` is 2 while a list is being copied."""
+    vertices: Any,
+    begins: Any,
+    weight_begins: Any,
+    lengths: Any,
+    list_begins: Any,
+    list_ends: Any,
+    targets: Any,
+    weights: Any,
+    wanted: Any,
+    filled: Any,
+    kept_begins: Any,
+    kept_targets: Any,
+    kept_weights: Any,
+    weighted: Any,
+) -> Any:
+    """Copy rows that are wanted, whole and not in the cache yet; returns how many. `filled` is 2 while a list is being
+    copied.
+    """
     count = 0
     for i in range(vertices.size):
         u = int64(vertices[i])

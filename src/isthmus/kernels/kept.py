@@ -1,9 +1,9 @@
 """Machine code that is kept between runs: one file per compiled function, below the user's cache folder.
 
-Loading machine code runs it. So a file is read only if it and its folder belong to this user and nobody else can write them, and
-only after its checksum was compared. A damaged file is removed, and its function compiled again. Where no file can be kept,
-functions are compiled in memory, for one process. Files that were not used for two months are removed: they are of older
-versions, or of programs that nobody runs any more. Everything here is safe to delete.
+Loading machine code runs it. So a file is read only if it and its folder belong to this user and nobody else can write
+them, and only after its checksum was compared. A damaged file is removed, and its function compiled again. Where no
+file can be kept, functions are compiled in memory, for one process. Files that were not used for two months are
+removed: they are of older versions, or of programs that nobody runs any more. Everything here is safe to delete.
 """
 
 from __future__ import annotations
@@ -49,7 +49,9 @@ def kernels_folder() -> Path:
 
 
 def read(name: str) -> bytes | None:
-    """The content of a file; None if there is none that can be used. A file that is damaged or of another owner is removed."""
+    """The content of a file; None if there is none that can be used. A file that is damaged or of another owner is
+    removed.
+    """
     try:
         with opened_folder() as folder:
             content = content_of(name, folder)
@@ -82,7 +84,9 @@ def write(name: str, content: bytes) -> None:
     with opened_folder() as folder:
         remove_unused(folder)
         try:
-            file = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600, dir_fd=folder)
+            file = os.open(
+                fresh, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600, dir_fd=folder
+            )
             with open(file, "wb") as opened:
                 opened.write(MARK + digest_of(name, content) + content)
             os.replace(fresh, name, src_dir_fd=folder, dst_dir_fd=folder)

@@ -14,7 +14,8 @@ from isthmus.kernels.sort import sort_row
 def lay_out(first: Any, last: Any, begin: Any, arcs_before: Any, cursors: Any) -> Any:
     """Set each cursor to the start of its list in the table, where the lists of first:last are one after the other.
 
-    Each of `arcs_before` counts the arcs before every vertex on one side; `begin` is the number of entries before the range.
+    Each of `arcs_before` counts the arcs before every vertex on one side; `begin` is the number of entries before the
+    range.
     """
     for u in range(first, last):
         at = -begin
@@ -39,7 +40,8 @@ def commonest(row: Any) -> Any:
 
 @kernel
 def choose_labels(window: Any, first: Any, last: Any, cursors: Any, table: Any, labels: Any, fresh: Any) -> Any:
-    """Choose the most frequent label for each vertex of first:last; the table starts with vertex `window`. Returns how many changed.
+    """Choose the most frequent label for each vertex of first:last; the table starts with vertex `window`. Returns how
+    many changed.
 
     Cursors are at the ends of their lists. A vertex without a list keeps its label.
     """

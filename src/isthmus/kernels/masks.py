@@ -31,7 +31,9 @@ def arrive_rows(rows: Any, level: Any, seen: Any, here: Any, coming: Any, distan
 
 
 @kernel
-def arrive_range(first: Any, last: Any, marks: Any, level: Any, seen: Any, here: Any, coming: Any, distances: Any) -> Any:
+def arrive_range(
+    first: Any, last: Any, marks: Any, level: Any, seen: Any, here: Any, coming: Any, distances: Any
+) -> Any:
     """The same for the marked vertices of first:last."""
     for u in range(first, last):
         if marks[u]:

@@ -1,13 +1,14 @@
 """Lists of a stored graph, patched with arcs that were added and removed since.
 
-The list of vertex v in the patched graph is slots begins[v]:begins[v + 1] of arrays that exist nowhere as a whole. Its entries are those of
-the stored list, in their order, without the removed ones, followed by the added ones. So every slot is either an entry of
-the store or an added arc, and which one follows from the overlay alone, without reading:
+The list of vertex v in the patched graph is slots begins[v]:begins[v + 1] of arrays that exist nowhere as a whole. Its
+entries are those of the stored list, in their order, without the removed ones, followed by the added ones. So every
+slot is either an entry of the store or an added arc, and which one follows from the overlay alone, without reading:
 
 - `added_tails`, `added_heads` (and their weights): added arcs, sorted by tail and then head.
 - `removed_tails`, `removed_slots`: removed arcs by their slot in the store, ascending, and the vertex of each.
 
-Stored lists need no positions of their own: the stored list of v begins at begins[v] less the arcs added before v, plus those removed.
+Stored lists need no positions of their own: the stored list of v begins at begins[v] less the arcs added before v, plus
+those removed.
 """
 
 from __future__ import annotations
@@ -47,7 +48,9 @@ def stored_begin(v: Any, begins: Any, added_tails: Any, removed_tails: Any) -> A
 
 @inline
 def survivor(rank: Any, stored: Any, low: Any, high: Any, removed_slots: Any) -> Any:
-    """How many of the removed slots low:high, all in the list at `stored`, come before the entry with this rank among those that stay."""
+    """How many of the removed slots low:high, all in the list at `stored`, come before the entry with this rank among
+    those that stay.
+    """
     first = low
     while low < high:
         middle = (low + high) // 2
@@ -60,12 +63,23 @@ def survivor(rank: Any, stored: Any, low: Any, high: Any, removed_slots: Any) ->
 
 @kernel
 def locate(
-    firsts: Any, lasts: Any, begins: Any, vertices: Any, added_tails: Any, removed_tails: Any, removed_slots: Any, stored_firsts: Any,
-    stored_lasts: Any, added_at: Any, removed_at: Any
-) -> None:  # fmt: skip
-    """Where the entries of slots firsts[i]:lasts[i], none empty, come from: stored slots stored_firsts[i]:stored_lasts[i].
+    firsts: Any,
+    lasts: Any,
+    begins: Any,
+    vertices: Any,
+    added_tails: Any,
+    removed_tails: Any,
+    removed_slots: Any,
+    stored_firsts: Any,
+    stored_lasts: Any,
+    added_at: Any,
+    removed_at: Any,
+) -> None:
+    """Where the entries of slots firsts[i]:lasts[i], none empty, come from: stored slots
+    stored_firsts[i]:stored_lasts[i].
 
-    The first added arc and the first removed slot from there on are added_at[i] and removed_at[i]. Quick if `firsts` ascends.
+    The first added arc and the first removed slot from there on are added_at[i] and removed_at[i]. Quick if `firsts`
+    ascends.
     """
     v, a, r = int64(0), int64(0), int64(0)
     for i in range(firsts.size):
@@ -92,10 +106,25 @@ def locate(
 
 @kernel
 def patch(
-    firsts: Any, lasts: Any, places: Any, chosen: Any, limit: Any, stored_firsts: Any, added_at: Any, removed_at: Any, near: Any,
-    begins: Any, added_tails: Any, added: Any, removed_slots: Any, stage: Any, out: Any
-) -> None:  # fmt: skip
-    """Fill slots firsts[i]:lasts[i] into out[places[i]:], for i from `chosen` to `limit`; entry k of the store is in stage[k - near[i]]."""
+    firsts: Any,
+    lasts: Any,
+    places: Any,
+    chosen: Any,
+    limit: Any,
+    stored_firsts: Any,
+    added_at: Any,
+    removed_at: Any,
+    near: Any,
+    begins: Any,
+    added_tails: Any,
+    added: Any,
+    removed_slots: Any,
+    stage: Any,
+    out: Any,
+) -> None:
+    """Fill slots firsts[i]:lasts[i] into out[places[i]:], for i from `chosen` to `limit`; entry k of the store is in
+    stage[k - near[i]].
+    """
     for i in range(chosen, limit):
         slot, last, shift = firsts[i], lasts[i], places[i] - firsts[i]
         stored, a, r = stored_firsts[i], added_at[i], removed_at[i]
@@ -137,12 +166,24 @@ def beyond(firsts: Any, lasts: Any, places: Any, chosen: Any, limit: Any, out: A
 
 @kernel
 def cover(
-    chosen: Any, stored_firsts: Any, stored_lasts: Any, sections: Any, widths: Any, block: Any, room: Any, near: Any, read_sections: Any,
-    read_offsets: Any, read_lengths: Any, read_places: Any
-) -> Any:  # fmt: skip
-    """The blocks that hold stored slots, of as many pieces from `chosen` on as fit in `room` bytes; a block that pieces share is read once.
+    chosen: Any,
+    stored_firsts: Any,
+    stored_lasts: Any,
+    sections: Any,
+    widths: Any,
+    block: Any,
+    room: Any,
+    near: Any,
+    read_sections: Any,
+    read_offsets: Any,
+    read_lengths: Any,
+    read_places: Any,
+) -> Any:
+    """The blocks that hold stored slots, of as many pieces from `chosen` on as fit in `room` bytes; a block that pieces
+    share is read once.
 
-    Returns (the first piece that does not fit, reads). Entry k of piece i will lie at k - near[i] of the buffer, in entries.
+    Returns (the first piece that does not fit, reads). Entry k of piece i will lie at k - near[i] of the buffer, in
+    entries.
     """
     used, reads = int64(0), 0
     section, end = int64(-1), int64(0)
@@ -164,7 +205,12 @@ def cover(
             end = max(end, last)
         else:
             section, end = sections[i], last
-            read_sections[reads], read_offsets[reads], read_lengths[reads], read_places[reads] = section, first, more, used
+            read_sections[reads], read_offsets[reads], read_lengths[reads], read_places[reads] = (
+                section,
+                first,
+                more,
+                used,
+            )
             reads += 1
         near[i] = (read_offsets[reads - 1] - read_places[reads - 1]) // width
         used += more
@@ -177,9 +223,17 @@ def cover(
 
 @kernel
 def merge_added(
-    tails: Any, heads: Any, weights: Any, stay: Any, new_tails: Any, new_heads: Any, new_weights: Any, out_tails: Any, out_heads: Any,
-    out_weights: Any
-) -> None:  # fmt: skip
+    tails: Any,
+    heads: Any,
+    weights: Any,
+    stay: Any,
+    new_tails: Any,
+    new_heads: Any,
+    new_weights: Any,
+    out_tails: Any,
+    out_heads: Any,
+    out_weights: Any,
+) -> None:
     """Added arcs that `stay`, and new ones, in order."""
     i, j, at = 0, 0, 0
     while i < tails.size or j < new_tails.size:
@@ -217,7 +271,9 @@ def merge_removed(tails: Any, slots: Any, new_tails: Any, new_slots: Any, out_ta
 
 @kernel
 def shift_begins(first: Any, last: Any, begins: Any, changed: Any, gains: Any, at: Any, gained: Any, out: Any) -> None:
-    """Begins of vertices first:last when lists of `changed` have become longer by `gains`; those before `at` by `gained` in all."""
+    """Begins of vertices first:last when lists of `changed` have become longer by `gains`; those before `at` by
+    `gained` in all.
+    """
     for v in range(first, last):
         while at < changed.size and int64(changed[at]) < v:
             gained += gains[at]
@@ -230,13 +286,25 @@ def shift_begins(first: Any, last: Any, begins: Any, changed: Any, gains: Any, a
 
 @kernel
 def find_added(
-    vertices: Any, others: Any, edge_ends: Any, lengths: Any, once: Any, added_tails: Any, added_heads: Any, added_weights: Any,
-    stored: Any, places: Any, exists: Any, old: Any, sought: Any
-) -> Any:  # fmt: skip
-    """Look for arcs, sorted by vertex and other end, among the added ones: arc k has the place stored + k, behind all slots of the store.
+    vertices: Any,
+    others: Any,
+    edge_ends: Any,
+    lengths: Any,
+    once: Any,
+    added_tails: Any,
+    added_heads: Any,
+    added_weights: Any,
+    stored: Any,
+    places: Any,
+    exists: Any,
+    old: Any,
+    sought: Any,
+) -> Any:
+    """Look for arcs, sorted by vertex and other end, among the added ones: arc k has the place stored + k, behind all
+    slots of the store.
 
-    `sought` gets the others that must be looked for in the store; returns their number. They are those of edges that have no empty
-    list and that, if looked for `once`, have no shorter one.
+    `sought` gets the others that must be looked for in the store; returns their number. They are those of edges that
+    have no empty list and that, if looked for `once`, have no shorter one.
     """
     count, at = 0, int64(0)
     for i in range(vertices.size):
@@ -267,12 +335,23 @@ def find_added(
 
 @kernel
 def choose_blocks(
-    sought: Any, vertices: Any, others: Any, begins: Any, added_tails: Any, removed_tails: Any, fences: Any, per_block: Any, lows: Any,
-    highs: Any, blocks: Any
-) -> None:  # fmt: skip
-    """The one block of the store that can hold each arc that is sought, and the part of its vertex's list in there; NOWHERE: none.
+    sought: Any,
+    vertices: Any,
+    others: Any,
+    begins: Any,
+    added_tails: Any,
+    removed_tails: Any,
+    fences: Any,
+    per_block: Any,
+    lows: Any,
+    highs: Any,
+    blocks: Any,
+) -> None:
+    """The one block of the store that can hold each arc that is sought, and the part of its vertex's list in there;
+    NOWHERE: none.
 
-    fences[b] is the first target of block b. Lists are sorted, so the fences inside a list tell which of its blocks it is.
+    fences[b] is the first target of block b. Lists are sorted, so the fences inside a list tell which of its blocks it
+    is.
     """
     for j in range(sought.size):
         i = sought[j]
@@ -294,11 +373,15 @@ def choose_blocks(
 
 
 @kernel
-def plan_reads(blocks: Any, gap: Any, room: Any, near: Any, begins: Any, lengths: Any, places: Any, cuts: Any, read_cuts: Any) -> Any:
-    """Reads of ascending blocks, through gaps of up to `gap` blocks, in as many portions as buffers of `room` blocks need.
+def plan_reads(
+    blocks: Any, gap: Any, room: Any, near: Any, begins: Any, lengths: Any, places: Any, cuts: Any, read_cuts: Any
+) -> Any:
+    """Reads of ascending blocks, through gaps of up to `gap` blocks, in as many portions as buffers of `room` blocks
+    need.
 
-    Portion p has the blocks cuts[p]:cuts[p + 1] and the reads read_cuts[p]:read_cuts[p + 1]: lengths[r] blocks from begins[r] on go to
-    block places[r] of a buffer. Block blocks[k] will be block blocks[k] - near[k] there. Returns the number of portions.
+    Portion p has the blocks cuts[p]:cuts[p + 1] and the reads read_cuts[p]:read_cuts[p + 1]: lengths[r] blocks from
+    begins[r] on go to block places[r] of a buffer. Block blocks[k] will be block blocks[k] - near[k] there. Returns the
+    number of portions.
     """
     portions, reads, used = 0, 0, int64(0)
     cuts[0], read_cuts[0] = 0, 0
@@ -324,10 +407,21 @@ def plan_reads(blocks: Any, gap: Any, room: Any, near: Any, begins: Any, lengths
 
 @kernel
 def find_stored(
-    order: Any, first: Any, last: Any, sought: Any, others: Any, lows: Any, highs: Any, near: Any, per_block: Any, stage: Any,
-    removed_slots: Any, places: Any
-) -> None:  # fmt: skip
-    """Look for arcs in blocks that are near; order[first:last] are the ones whose blocks are. Removed arcs are not found.
+    order: Any,
+    first: Any,
+    last: Any,
+    sought: Any,
+    others: Any,
+    lows: Any,
+    highs: Any,
+    near: Any,
+    per_block: Any,
+    stage: Any,
+    removed_slots: Any,
+    places: Any,
+) -> None:
+    """Look for arcs in blocks that are near; order[first:last] are the ones whose blocks are. Removed arcs are not
+    found.
 
     Slot s is in stage[s - near[k] * per_block].
     """
@@ -352,9 +446,18 @@ def find_stored(
 
 @kernel
 def sort_lists(
-    first: Any, last: Any, begins: Any, added_tails: Any, low: Any, targets: Any, weights: Any, out: Any, out_weights: Any
-) -> None:  # fmt: skip
-    """Lists of vertices first:last with their entries in order: those of the store and the added ones, which follow them, are merged.
+    first: Any,
+    last: Any,
+    begins: Any,
+    added_tails: Any,
+    low: Any,
+    targets: Any,
+    weights: Any,
+    out: Any,
+    out_weights: Any,
+) -> None:
+    """Lists of vertices first:last with their entries in order: those of the store and the added ones, which follow
+    them, are merged.
 
     `targets` has slots from `low` on.
     """
@@ -377,4 +480,3 @@ def sort_lists(
             if weights.size:
                 out_weights[at] = weights[k]
         a = next_a
-

@@ -1,8 +1,8 @@
 """Lists that grow and shrink in place: the loops of a packed memory array.
 
-The list of vertex v is targets[begins[v]:ends[v]]; its room ends at begins[v + 1], and begins[vertices] is the number of slots. Edges
-of one vertex are changed by one thread, in any order of the list: a new edge goes to the tail, and the last edge takes the place
-of a deleted one.
+The list of vertex v is targets[begins[v]:ends[v]]; its room ends at begins[v + 1], and begins[vertices] is the number
+of slots. Edges of one vertex are changed by one thread, in any order of the list: a new edge goes to the tail, and the
+last edge takes the place of a deleted one.
 """
 
 from __future__ import annotations
@@ -18,12 +18,18 @@ from isthmus.kernels.compile import inline, kernel
 NOTHING, INSERT, DELETE, REWEIGH = 0, 1, 2, 3  # what happens to an edge
 FAR, NEAR = 16, 4  # lists ahead: prefetch where a list lies, then the slots that will change
 MOST = 8  # slots of a list that are prefetched
-SPREAD = 8  # of windows on Kronecker 20: 1,500 a batch of 100,000 changes with 0, 380 with 4, 160 with 8; more makes long lists run full
+# of windows on Kronecker 20: 1,500 a batch of 100,000 changes with 0, 380 with 4, 160 with 8; more makes long lists run
+# full.
+SPREAD = 8
 
 
 @inline
-def take_out(low: Any, high: Any, actions: Any, places: Any, deletes: Any, end: Any, targets: Any, weights: Any, gone: Any) -> Any:
-    """Close the holes of deleted entries, which have the target `gone`, with entries of the tail; returns the new end."""
+def take_out(
+    low: Any, high: Any, actions: Any, places: Any, deletes: Any, end: Any, targets: Any, weights: Any, gone: Any
+) -> Any:
+    """Close the holes of deleted entries, which have the target `gone`, with entries of the tail; returns the new
+    end.
+    """
     kept = end - deletes
     tail = kept
     for i in range(low, high):
@@ -40,13 +46,24 @@ def take_out(low: Any, high: Any, actions: Any, places: Any, deletes: Any, end: 
 
 @kernel
 def change_lists(
-    cuts: Any, first: Any, last: Any, sources: Any, others: Any, actions: Any, places: Any, fresh: Any, begins: Any, ends: Any,
-    targets: Any, weights: Any, needs: Any
-) -> Any:  # fmt: skip
+    cuts: Any,
+    first: Any,
+    last: Any,
+    sources: Any,
+    others: Any,
+    actions: Any,
+    places: Any,
+    fresh: Any,
+    begins: Any,
+    ends: Any,
+    targets: Any,
+    weights: Any,
+    needs: Any,
+) -> Any:
     """Apply the changes of groups first:last; group g has the changes cuts[g]:cuts[g + 1] of one vertex.
 
-    The edges to delete or reweigh are in the slots `places`. Where new edges do not fit, none is added, and needs[g] becomes the room
-    that the list needs. Returns False if an edge is not in its place.
+    The edges to delete or reweigh are in the slots `places`. Where new edges do not fit, none is added, and needs[g]
+    becomes the room that the list needs. Returns False if an edge is not in its place.
     """
     gone = ~targets.dtype.type(0)  # no vertex has this number
     for g in range(first, last):
@@ -96,7 +113,9 @@ def prefetch_places(low: Any, high: Any, sources: Any, places: Any, ends: Any, t
 
 
 @inline
-def append(low: Any, high: Any, others: Any, actions: Any, fresh: Any, u: Any, ends: Any, targets: Any, weights: Any) -> None:
+def append(
+    low: Any, high: Any, others: Any, actions: Any, fresh: Any, u: Any, ends: Any, targets: Any, weights: Any
+) -> None:
     end = ends[u]
     for i in range(low, high):
         if actions[i] == INSERT:
@@ -108,7 +127,9 @@ def append(low: Any, high: Any, others: Any, actions: Any, fresh: Any, u: Any, e
 
 
 @kernel
-def append_late(chosen: Any, cuts: Any, sources: Any, others: Any, actions: Any, fresh: Any, ends: Any, targets: Any, weights: Any) -> None:
+def append_late(
+    chosen: Any, cuts: Any, sources: Any, others: Any, actions: Any, fresh: Any, ends: Any, targets: Any, weights: Any
+) -> None:
     """Add the new edges of groups that have room now."""
     for g in chosen:
         append(cuts[g], cuts[g + 1], others, actions, fresh, int64(sources[cuts[g]]), ends, targets, weights)
@@ -127,13 +148,24 @@ def wanted(u: Any, begins: Any, ends: Any, needs: Any) -> Any:
 
 @kernel
 def choose_windows(
-    crowded: Any, needs: Any, begins: Any, ends: Any, vertices: Any, unit: Any, leaf: Any, height: Any, loose: Any, tight: Any, windows: Any
+    crowded: Any,
+    needs: Any,
+    begins: Any,
+    ends: Any,
+    vertices: Any,
+    unit: Any,
+    leaf: Any,
+    height: Any,
+    loose: Any,
+    tight: Any,
+    windows: Any,
 ) -> Any:
-    """Ranges of vertices to respread: for each crowded vertex the smallest window that is not too dense with what it needs.
+    """Ranges of vertices to respread: for each crowded vertex the smallest window that is not too dense with what it
+    needs.
 
-    A window of height h has leaf * 2**h vertices; its density is the aligned room that its lists need over its slots. It may be
-    `tight` in a leaf and `loose` at the root, and in between in proportion. `crowded` ascends. Returns how many windows there are,
-    or -1 if even the root is too dense.
+    A window of height h has leaf * 2**h vertices; its density is the aligned room that its lists need over its slots.
+    It may be `tight` in a leaf and `loose` at the root, and in between in proportion. `crowded` ascends. Returns how
+    many windows there are, or -1 if even the root is too dense.
     """
     count = 0
     for i in range(crowded.size):
@@ -178,7 +210,9 @@ def share_of(size: Any) -> Any:
 
 
 @kernel
-def lay_out(first: Any, last: Any, begins: Any, ends: Any, needs: Any, unit: Any, base: Any, slots: Any, fresh: Any) -> Any:
+def lay_out(
+    first: Any, last: Any, begins: Any, ends: Any, needs: Any, unit: Any, base: Any, slots: Any, fresh: Any
+) -> Any:
     """Where the lists of first:last begin when `slots` slots from `base` on are shared out; False if they are too few.
 
     Each list gets its aligned need; what is left is shared out by `share_of`.
@@ -204,7 +238,9 @@ def lay_out(first: Any, last: Any, begins: Any, ends: Any, needs: Any, unit: Any
 
 @kernel
 def respread(first: Any, last: Any, begins: Any, ends: Any, targets: Any, weights: Any, fresh: Any) -> None:
-    """Move the lists of first:last within their slots to begin at `fresh`: all to the left, then each to its place, from the right."""
+    """Move the lists of first:last within their slots to begin at `fresh`: all to the left, then each to its place,
+    from the right.
+    """
     at = begins[first]
     for v in range(first, last):
         size, begin = ends[v] - begins[v], begins[v]
@@ -232,7 +268,16 @@ def respread(first: Any, last: Any, begins: Any, ends: Any, targets: Any, weight
 
 @kernel
 def respread_windows(
-    windows: Any, low: Any, high: Any, begins: Any, ends: Any, targets: Any, weights: Any, needs: Any, unit: Any, fresh: Any
+    windows: Any,
+    low: Any,
+    high: Any,
+    begins: Any,
+    ends: Any,
+    targets: Any,
+    weights: Any,
+    needs: Any,
+    unit: Any,
+    fresh: Any,
 ) -> None:
     """Respread each of the windows low:high. `fresh` has room for the vertices of the largest."""
     for k in range(low, high):
@@ -244,7 +289,16 @@ def respread_windows(
 
 @kernel
 def copy_lists(
-    first: Any, last: Any, begins: Any, ends: Any, targets: Any, weights: Any, fresh: Any, new_ends: Any, new_targets: Any, new_weights: Any
+    first: Any,
+    last: Any,
+    begins: Any,
+    ends: Any,
+    targets: Any,
+    weights: Any,
+    fresh: Any,
+    new_ends: Any,
+    new_targets: Any,
+    new_weights: Any,
 ) -> None:
     """Copy the lists of first:last into other arrays, to begin at `fresh`."""
     for v in range(first, last):
@@ -269,7 +323,15 @@ def has_parallel(begins: Any, ends: Any, targets: Any, first: Any, last: Any) ->
 
 @kernel
 def compact_sorted(
-    first: Any, last: Any, begins: Any, ends: Any, targets: Any, weights: Any, offsets: Any, new_targets: Any, new_weights: Any
+    first: Any,
+    last: Any,
+    begins: Any,
+    ends: Any,
+    targets: Any,
+    weights: Any,
+    offsets: Any,
+    new_targets: Any,
+    new_weights: Any,
 ) -> None:
     """Copy the lists of first:last to where they lie without gaps, sorted by target."""
     for v in range(first, last):

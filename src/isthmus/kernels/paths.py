@@ -41,7 +41,16 @@ def arrive_rows(rows: Any, level: Any, width: Any, seen: Any, here: Any, coming:
 
 @kernel
 def arrive_range(
-    first: Any, last: Any, marks: Any, level: Any, width: Any, seen: Any, here: Any, coming: Any, paths: Any, levels: Any
+    first: Any,
+    last: Any,
+    marks: Any,
+    level: Any,
+    width: Any,
+    seen: Any,
+    here: Any,
+    coming: Any,
+    paths: Any,
+    levels: Any,
 ) -> Any:
     """The same for the marked vertices of first:last."""
     finite = True
@@ -80,7 +89,9 @@ def return_range(first: Any, last: Any, level: Any, width: Any, here: Any, level
 
 
 @inline
-def settle(u: Any, width: Any, end: Any, here: Any, settled: Any, paths: Any, gains: Any, scores: Any, counts: Any) -> Any:
+def settle(
+    u: Any, width: Any, end: Any, here: Any, settled: Any, paths: Any, gains: Any, scores: Any, counts: Any
+) -> Any:
     rest = here[u]
     settled[u] |= rest
     while rest != 0:
@@ -94,7 +105,8 @@ def settle(u: Any, width: Any, end: Any, here: Any, settled: Any, paths: Any, ga
 
 @kernel
 def settle_rows(rows: Any, width: Any, end: Any, here: Any, settled: Any, paths: Any, gains: Any, scores: Any) -> Any:
-    """Add the rows' dependencies, plus `end` for each path that ends there, to their scores, and set the gains they pass on.
+    """Add the rows' dependencies, plus `end` for each path that ends there, to their scores, and set the gains they
+    pass on.
 
     All vertices that depend on the rows must be done. Returns how many were settled, by source.
     """
@@ -106,7 +118,16 @@ def settle_rows(rows: Any, width: Any, end: Any, here: Any, settled: Any, paths:
 
 @kernel
 def settle_range(
-    first: Any, last: Any, marks: Any, width: Any, end: Any, here: Any, settled: Any, paths: Any, gains: Any, scores: Any
+    first: Any,
+    last: Any,
+    marks: Any,
+    width: Any,
+    end: Any,
+    here: Any,
+    settled: Any,
+    paths: Any,
+    gains: Any,
+    scores: Any,
 ) -> Any:
     """The same for the marked vertices of first:last."""
     counts = np.zeros(width, np.int64)
@@ -125,7 +146,9 @@ def forget(u: Any, width: Any, unreached: Any, seen: Any, settled: Any, paths: A
 
 
 @kernel
-def forget_rows(rows: Any, width: Any, unreached: Any, seen: Any, settled: Any, paths: Any, gains: Any, levels: Any) -> Any:
+def forget_rows(
+    rows: Any, width: Any, unreached: Any, seen: Any, settled: Any, paths: Any, gains: Any, levels: Any
+) -> Any:
     """Reset the rows to unreached."""
     for i in range(rows.size):
         forget(int64(rows[i]), width, unreached, seen, settled, paths, gains, levels)

@@ -12,7 +12,9 @@ from isthmus.kernels.rows import place_of, skip_unmarked
 
 
 @kernel
-def contribution_of_rows(vertices: Any, list_begins: Any, list_ends: Any, cuts: Any, deltas: Any, priorities: Any) -> Any:
+def contribution_of_rows(
+    vertices: Any, list_begins: Any, list_ends: Any, cuts: Any, deltas: Any, priorities: Any
+) -> Any:
     """Add the contributions of `vertices`, which ascend, to every partition that holds some of their edges."""
     p = 0
     for i in range(vertices.size):
@@ -31,8 +33,16 @@ def contribution_of_rows(vertices: Any, list_begins: Any, list_ends: Any, cuts: 
 
 @kernel
 def contribution_of_range(
-    first: Any, last: Any, marks: Any, all_active: Any, list_begins: Any, list_ends: Any, begin: Any, end: Any, deltas: Any
-) -> Any:  # fmt: skip
+    first: Any,
+    last: Any,
+    marks: Any,
+    all_active: Any,
+    list_begins: Any,
+    list_ends: Any,
+    begin: Any,
+    end: Any,
+    deltas: Any,
+) -> Any:
     """The same for one partition, whose active vertices are marked; `all_active`: all of them."""
     total = 0.0
     words = marks.view(np.uint64)

@@ -11,7 +11,9 @@ from isthmus.kernels.compile import kernel
 
 @kernel
 def send_ranks(first: Any, last: Any, alpha: Any, width: Any, divisors: Any, ranks: Any, shares: Any) -> Any:
-    """Turn ranks into the share that each edge carries, alpha * rank / divisor; returns the sum at vertices without edges."""
+    """Turn ranks into the share that each edge carries, alpha * rank / divisor; returns the sum at vertices without
+    edges.
+    """
     stuck = np.zeros(width)
     for u in range(first, last):
         at = u * width

@@ -20,7 +20,9 @@ def count_blocks(begin: Any, end: Any, width: Any, block: Any, last: Any) -> Any
 
 @inline
 def place_of(value: Any, bounds: Any) -> Any:
-    """The last of the ascending bounds that is at most `value`; -1: none is. NumPy's search would load SciPy with the kernel."""
+    """The last of the ascending bounds that is at most `value`; -1: none is. NumPy's search would load SciPy with the
+    kernel.
+    """
     low, high = int64(0), int64(bounds.size)
     while low < high:
         middle = (low + high) >> 1
@@ -33,7 +35,9 @@ def place_of(value: Any, bounds: Any) -> Any:
 
 @inline
 def skip_unmarked(words: Any, u: Any, last: Any) -> Any:
-    """Skip unmarked vertices after u, eight at a time; returns the last one skipped. `words` are the marks as 64-bit words."""
+    """Skip unmarked vertices after u, eight at a time; returns the last one skipped. `words` are the marks as 64-bit
+    words.
+    """
     while (u + 1) & 7 == 0 and u + 9 <= last and words[(u + 1) >> 3] == 0:
         u += 8
     return u
@@ -41,9 +45,18 @@ def skip_unmarked(words: Any, u: Any, last: Any) -> Any:
 
 @kernel
 def activity_of_rows(
-    vertices: Any, list_begins: Any, list_ends: Any, cuts: Any, width: Any, weight_width: Any, block: Any, shares: Any,
-    active: Any, edges: Any, blocks: Any,
-) -> Any:  # fmt: skip
+    vertices: Any,
+    list_begins: Any,
+    list_ends: Any,
+    cuts: Any,
+    width: Any,
+    weight_width: Any,
+    block: Any,
+    shares: Any,
+    active: Any,
+    edges: Any,
+    blocks: Any,
+) -> Any:
     """Add up active vertices, their edges and the blocks they touch, per partition. `vertices` ascend.
 
     `shares`: a block that several lists touch counts once.
@@ -75,9 +88,23 @@ def activity_of_rows(
 
 @kernel
 def activity_of_range(
-    p: Any, first: Any, last: Any, marks: Any, all_active: Any, list_begins: Any, list_ends: Any, begin: Any, end: Any,
-    width: Any, weight_width: Any, block: Any, shares: Any, active: Any, edges: Any, blocks: Any,
-) -> Any:  # fmt: skip
+    p: Any,
+    first: Any,
+    last: Any,
+    marks: Any,
+    all_active: Any,
+    list_begins: Any,
+    list_ends: Any,
+    begin: Any,
+    end: Any,
+    width: Any,
+    weight_width: Any,
+    block: Any,
+    shares: Any,
+    active: Any,
+    edges: Any,
+    blocks: Any,
+) -> Any:
     """The same for one partition whose active vertices are marked; `all_active`: all of them."""
     last_block = weight_last = int64(-1)
     vertices = total = touched = int64(0)
@@ -144,9 +171,17 @@ def list_marked(marks: Any, all_active: Any, first: Any, last: Any, out: Any) ->
 
 @kernel
 def rows_in_range(
-    vertices: Any, list_begins: Any, list_ends: Any, begin: Any, end: Any, base: Any, weight_base: Any, begins: Any,
-    weight_begins: Any, lengths: Any,
-) -> Any:  # fmt: skip
+    vertices: Any,
+    list_begins: Any,
+    list_ends: Any,
+    begin: Any,
+    end: Any,
+    base: Any,
+    weight_base: Any,
+    begins: Any,
+    weight_begins: Any,
+    lengths: Any,
+) -> Any:
     """Positions of the rows in a buffer that holds the edges begin:end from position begin - base on."""
     for i in range(vertices.size):
         u = int64(vertices[i])
@@ -157,7 +192,9 @@ def rows_in_range(
 
 
 @inline
-def extend(begin: Any, end: Any, width: Any, block: Any, gap: Any, extents: Any, offsets: Any, lengths: Any, used: Any) -> Any:
+def extend(
+    begin: Any, end: Any, width: Any, block: Any, gap: Any, extents: Any, offsets: Any, lengths: Any, used: Any
+) -> Any:
     """Add the entries begin:end to the extents to read; returns (extents, bytes used in the buffer).
 
     They join the last extent if they start at most `gap` bytes after its end.
@@ -196,14 +233,31 @@ def clip_rows(vertices: Any, list_begins: Any, list_ends: Any, low: Any, high: A
 
 @kernel
 def fill_with_rows(
-    vertices: Any, edge_begins: Any, edge_ends: Any, row: Any, skip: Any, width: Any, weight_width: Any, block: Any, gap: Any,
-    room: Any, weight_room: Any, kept: Any, edges: Any, begins: Any, weight_begins: Any, lengths: Any,
-    at: Any, sizes: Any, weight_at: Any, weight_sizes: Any,
-) -> Any:  # fmt: skip
+    vertices: Any,
+    edge_begins: Any,
+    edge_ends: Any,
+    row: Any,
+    skip: Any,
+    width: Any,
+    weight_width: Any,
+    block: Any,
+    gap: Any,
+    room: Any,
+    weight_room: Any,
+    kept: Any,
+    edges: Any,
+    begins: Any,
+    weight_begins: Any,
+    lengths: Any,
+    at: Any,
+    sizes: Any,
+    weight_at: Any,
+    weight_sizes: Any,
+) -> Any:
     """Fill one buffer: extents for rows from `row` on (without its first `skip` edges) until a zone or `kept` is full.
 
-    For each row kept, `edges` is its first edge, and `begins` its position in the buffer's zones, in entries. Returns (next
-    row, next skip, rows kept, extents, weight extents).
+    For each row kept, `edges` is its first edge, and `begins` its position in the buffer's zones, in entries. Returns
+    (next row, next skip, rows kept, extents, weight extents).
     """
     extents = weight_extents = 0
     used = weight_used = int64(0)
@@ -218,7 +272,11 @@ def fill_with_rows(
         stop = end
         while True:
             need = growth(begin, stop, width, block, gap, extents, at, sizes)
-            more = growth(begin, stop, weight_width, block, gap, weight_extents, weight_at, weight_sizes) if weight_width else int64(0)
+            more = (
+                growth(begin, stop, weight_width, block, gap, weight_extents, weight_at, weight_sizes)
+                if weight_width
+                else int64(0)
+            )
             if used + need <= room and weight_used + more <= weight_room:
                 break
             if out > 0:
@@ -270,7 +328,9 @@ def edges_of_range(first: Any, last: Any, marks: Any, list_begins: Any, list_end
 
 
 @kernel
-def again_in_range(first: Any, last: Any, begin: Any, end: Any, list_begins: Any, list_ends: Any, marks: Any, out: Any) -> Any:
+def again_in_range(
+    first: Any, last: Any, begin: Any, end: Any, list_begins: Any, list_ends: Any, marks: Any, out: Any
+) -> Any:
     """Unmark the vertices of first:last whose edges are all in begin:end, and list them in `out`; returns how many."""
     count = 0
     words = marks.view(np.uint64)

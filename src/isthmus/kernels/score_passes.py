@@ -1,9 +1,10 @@
-"""Passes over all in-edges that bring scores up to date, for lists that arrive in deliveries: values are renewed in place, or what comes
-to a vertex is added to its residual.
+"""Passes over all in-edges that bring scores up to date, for lists that arrive in deliveries: values are renewed in
+place, or what comes to a vertex is added to its residual.
 
-These loops take the place of a program's `push_rows` and `push_range` (`skeleton.py`). The state is (values, residuals, shares, divisors);
-a share is what a vertex sends along an edge of weight 1, without the factor. The parameters are (factor, absorber, own, sums). `own` is
-what a vertex has without any edge, by vertex, or once for all of them. `score_sweeps.py` has the same passes for lists that are all near.
+These loops take the place of a program's `push_rows` and `push_range` (`skeleton.py`). The state is (values, residuals,
+shares, divisors); a share is what a vertex sends along an edge of weight 1, without the factor. The parameters are
+(factor, absorber, own, sums). `own` is what a vertex has without any edge, by vertex, or once for all of them.
+`score_sweeps.py` has the same passes for lists that are all near.
 """
 
 from __future__ import annotations
@@ -19,8 +20,12 @@ AHEAD = 64  # entries to prefetch ahead, as in `sweeps.py`
 
 
 @inline
-def arriving(begin: Any, end: Any, weight_begin: Any, all_edges: Any, sources: Any, weights: Any, shares: Any, exact: Any) -> Any:
-    """The sum of what comes along edges begin:end of a delivery that has `all_edges`. Groups of four are summed as precisely as `exact`."""
+def arriving(
+    begin: Any, end: Any, weight_begin: Any, all_edges: Any, sources: Any, weights: Any, shares: Any, exact: Any
+) -> Any:
+    """The sum of what comes along edges begin:end of a delivery that has `all_edges`. Groups of four are summed as
+    precisely as `exact`.
+    """
     real, total = exact.dtype.type, 0.0
     if weights.size:
         for k in range(end - begin):
@@ -32,7 +37,9 @@ def arriving(begin: Any, end: Any, weight_begin: Any, all_edges: Any, sources: A
             for k in range(4):
                 prefetch(shares, int64(sources[e + ahead + uint64(k)]))
         pair = real(shares[int64(sources[e])]) + real(shares[int64(sources[e + uint64(1)])])
-        total += float64(pair + (real(shares[int64(sources[e + uint64(2)])]) + real(shares[int64(sources[e + uint64(3)])])))
+        total += float64(
+            pair + (real(shares[int64(sources[e + uint64(2)])]) + real(shares[int64(sources[e + uint64(3)])]))
+        )
         e += four
     for k in range(e, stop):
         total += float64(shares[int64(sources[k])])
@@ -41,7 +48,9 @@ def arriving(begin: Any, end: Any, weight_begin: Any, all_edges: Any, sources: A
 
 @inline
 def renewed(v: Any, total: Any, state: Any, params: Any) -> Any:
-    """Set the value of v by what comes to it, and its share, which others see at once; returns by how much the value has changed."""
+    """Set the value of v by what comes to it, and its share, which others see at once; returns by how much the value
+    has changed.
+    """
     values, _, shares, divisors = state
     factor, absorber, own, _ = params
     value = own[v if own.size > 1 else 0]
@@ -55,10 +64,28 @@ def renewed(v: Any, total: Any, state: Any, params: Any) -> Any:
 
 @quick_kernel
 def renew_range(
-    first: Any, last: Any, begin: Any, end: Any, base: Any, weight_base: Any, active: Any, all_active: Any, list_begins: Any,
-    list_ends: Any, sources: Any, weights: Any, state: Any, before: Any, params: Any, marks: Any, queue: Any, used: Any,
-) -> Any:  # fmt: skip
-    """Renew the values of first:last. A list that is not whole here is summed up in the residuals, and its vertex is marked."""
+    first: Any,
+    last: Any,
+    begin: Any,
+    end: Any,
+    base: Any,
+    weight_base: Any,
+    active: Any,
+    all_active: Any,
+    list_begins: Any,
+    list_ends: Any,
+    sources: Any,
+    weights: Any,
+    state: Any,
+    before: Any,
+    params: Any,
+    marks: Any,
+    queue: Any,
+    used: Any,
+) -> Any:
+    """Renew the values of first:last. A list that is not whole here is summed up in the residuals, and its vertex is
+    marked.
+    """
     residual, shares, change = state[1], state[2], 0.0
     for v in range(first, last):
         low, high = max(list_begins[v], begin), min(list_ends[v], end)
@@ -76,9 +103,24 @@ def renew_range(
 
 @quick_kernel
 def renew_rows(
-    vertices: Any, begins: Any, weight_begins: Any, lengths: Any, row: Any, skip: Any, edges: Any, list_begins: Any, list_ends: Any,
-    sources: Any, weights: Any, state: Any, before: Any, params: Any, marks: Any, queue: Any, used: Any,
-) -> Any:  # fmt: skip
+    vertices: Any,
+    begins: Any,
+    weight_begins: Any,
+    lengths: Any,
+    row: Any,
+    skip: Any,
+    edges: Any,
+    list_begins: Any,
+    list_ends: Any,
+    sources: Any,
+    weights: Any,
+    state: Any,
+    before: Any,
+    params: Any,
+    marks: Any,
+    queue: Any,
+    used: Any,
+) -> Any:
     """As `renew_range`, for lists anywhere in a delivery."""
     residual, shares, change = state[1], state[2], 0.0
     while edges > 0:
@@ -100,7 +142,9 @@ def renew_rows(
 
 @quick_kernel
 def renew_rest(first: Any, last: Any, list_begins: Any, list_ends: Any, state: Any, params: Any, marks: Any) -> None:
-    """Renew the values of vertices of first:last whose lists came in parts or are empty, and clear their sums and marks."""
+    """Renew the values of vertices of first:last whose lists came in parts or are empty, and clear their sums and
+    marks.
+    """
     residual, change = state[1], 0.0
     for v in range(first, last):
         if marks[v] or list_begins[v] == list_ends[v]:
@@ -112,9 +156,25 @@ def renew_rest(first: Any, last: Any, list_begins: Any, list_ends: Any, state: A
 
 @quick_kernel
 def collect_range(
-    first: Any, last: Any, begin: Any, end: Any, base: Any, weight_base: Any, active: Any, all_active: Any, list_begins: Any,
-    list_ends: Any, sources: Any, weights: Any, state: Any, before: Any, params: Any, marks: Any, queue: Any, used: Any,
-) -> Any:  # fmt: skip
+    first: Any,
+    last: Any,
+    begin: Any,
+    end: Any,
+    base: Any,
+    weight_base: Any,
+    active: Any,
+    all_active: Any,
+    list_begins: Any,
+    list_ends: Any,
+    sources: Any,
+    weights: Any,
+    state: Any,
+    before: Any,
+    params: Any,
+    marks: Any,
+    queue: Any,
+    used: Any,
+) -> Any:
     """Add to the residuals of first:last what comes to them, summed in double precision."""
     _, residual, shares, _ = state
     factor, absorber = params[0], params[1]
@@ -122,7 +182,9 @@ def collect_range(
         low, high = max(list_begins[v], begin), min(list_ends[v], end)
         if low >= high or v == absorber or (not all_active and active[v] == 0):
             continue
-        more = factor * arriving(low - base, high - base, low - weight_base, end - base, sources, weights, shares, residual)
+        more = factor * arriving(
+            low - base, high - base, low - weight_base, end - base, sources, weights, shares, residual
+        )
         if high - low == list_ends[v] - list_begins[v]:
             residual[v] += more
         else:
@@ -132,9 +194,24 @@ def collect_range(
 
 @quick_kernel
 def collect_rows(
-    vertices: Any, begins: Any, weight_begins: Any, lengths: Any, row: Any, skip: Any, edges: Any, list_begins: Any, list_ends: Any,
-    sources: Any, weights: Any, state: Any, before: Any, params: Any, marks: Any, queue: Any, used: Any,
-) -> Any:  # fmt: skip
+    vertices: Any,
+    begins: Any,
+    weight_begins: Any,
+    lengths: Any,
+    row: Any,
+    skip: Any,
+    edges: Any,
+    list_begins: Any,
+    list_ends: Any,
+    sources: Any,
+    weights: Any,
+    state: Any,
+    before: Any,
+    params: Any,
+    marks: Any,
+    queue: Any,
+    used: Any,
+) -> Any:
     """As `collect_range`, for lists anywhere in a delivery."""
     _, residual, shares, _ = state
     factor, absorber = params[0], params[1]

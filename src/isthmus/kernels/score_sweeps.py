@@ -1,6 +1,7 @@
 """Passes over all in-edges that bring scores up to date: what is lacking is sent on, swept in place, or measured.
 
-`shares` has what a vertex sends along an edge of weight 1, without the factor. Sums are in double precision, whatever the shares are in.
+`shares` has what a vertex sends along an edge of weight 1, without the factor. Sums are in double precision, whatever
+the shares are in.
 """
 
 from __future__ import annotations
@@ -17,12 +18,22 @@ AHEAD = 64  # entries to prefetch ahead
 
 @quick_kernel
 def take_residuals(
-    first: Any, last: Any, values: Any, residual: Any, divisors: Any, strengths: Any, stretch: Any, own: Any, shares: Any
+    first: Any,
+    last: Any,
+    values: Any,
+    residual: Any,
+    divisors: Any,
+    strengths: Any,
+    stretch: Any,
+    own: Any,
+    shares: Any,
 ) -> Any:
-    """Add the residuals of first:last to the values, and put into `shares` by how much what they send along an edge changes.
+    """Add the residuals of first:last to the values, and put into `shares` by how much what they send along an edge
+    changes.
 
-    Values also grow by `stretch` times what exceeds `own`, which has one entry if it is the same everywhere. The divisors become the
-    strengths. Residuals become what they would be if nothing were sent. Returns the sum of |change of what is sent|.
+    Values also grow by `stretch` times what exceeds `own`, which has one entry if it is the same everywhere. The
+    divisors become the strengths. Residuals become what they would be if nothing were sent. Returns the sum of |change
+    of what is sent|.
     """
     sent = 0.0
     for u in range(first, last):
@@ -59,7 +70,9 @@ def received(v: Any, begins: Any, ends: Any, sources: Any, weights: Any, shares:
             for k in range(4):
                 prefetch(shares, int64(sources[e + ahead + uint64(k)]))
         pair = float64(shares[int64(sources[e])]) + float64(shares[int64(sources[e + uint64(1)])])
-        total += pair + (float64(shares[int64(sources[e + uint64(2)])]) + float64(shares[int64(sources[e + uint64(3)])]))
+        total += pair + (
+            float64(shares[int64(sources[e + uint64(2)])]) + float64(shares[int64(sources[e + uint64(3)])])
+        )
         e += uint64(4)
     for k in range(e, stop):
         total += shares[int64(sources[k])]
@@ -68,10 +81,21 @@ def received(v: Any, begins: Any, ends: Any, sources: Any, weights: Any, shares:
 
 @quick_kernel
 def sweep_values(
-    first: Any, last: Any, begins: Any, ends: Any, sources: Any, weights: Any, own: Any, values: Any, divisors: Any, shares: Any,
-    factor: Any, absorber: Any
-) -> Any:  # fmt: skip
-    """Set the values of first:last, one after the other, to what they should be by their in-neighbours; returns the sum of all changes.
+    first: Any,
+    last: Any,
+    begins: Any,
+    ends: Any,
+    sources: Any,
+    weights: Any,
+    own: Any,
+    values: Any,
+    divisors: Any,
+    shares: Any,
+    factor: Any,
+    absorber: Any,
+) -> Any:
+    """Set the values of first:last, one after the other, to what they should be by their in-neighbours; returns the sum
+    of all changes.
 
     `own` is what a vertex has without any edge. Lists are those of the in-edges.
     """
@@ -88,9 +112,19 @@ def sweep_values(
 
 @quick_kernel
 def measure_residuals(
-    first: Any, last: Any, begins: Any, ends: Any, sources: Any, weights: Any, own: Any, values: Any, shares: Any, residual: Any,
-    factor: Any, absorber: Any
-) -> None:  # fmt: skip
+    first: Any,
+    last: Any,
+    begins: Any,
+    ends: Any,
+    sources: Any,
+    weights: Any,
+    own: Any,
+    values: Any,
+    shares: Any,
+    residual: Any,
+    factor: Any,
+    absorber: Any,
+) -> None:
     """Set the residuals of first:last to what their values lack."""
     for v in range(first, last):
         value = own[v]
@@ -101,7 +135,16 @@ def measure_residuals(
 
 @quick_kernel
 def send_shares(
-    first: Any, last: Any, begins: Any, ends: Any, sources: Any, weights: Any, residual: Any, shares: Any, factor: Any, absorber: Any
+    first: Any,
+    last: Any,
+    begins: Any,
+    ends: Any,
+    sources: Any,
+    weights: Any,
+    residual: Any,
+    shares: Any,
+    factor: Any,
+    absorber: Any,
 ) -> None:
     """Add to the residuals of first:last what comes to them along their in-edges."""
     for v in range(first, last):

@@ -1,4 +1,5 @@
-"""Settling: processing a range of vertices until none is active, while their edges are near. Compiled with each program.
+"""Settling: processing a range of vertices until none is active, while their edges are near. Compiled with each
+program.
 
 All marked vertices of first:last are followed, including those that get marked meanwhile. Two piles order them
 (near-far, Davidson et al. 2014): vertices with a value within `delta` of the most urgent one go first, in order of
@@ -14,14 +15,15 @@ SETTLE = '''
 
 @compiled
 def settle(
-    first, last, starts, base, weight_base, most, sign, delta, list_begins, list_ends, targets, weights, state, params, marks, piles, soon,
+    first, last, starts, base, weight_base, most, sign, delta, list_begins, list_ends, targets, weights, state, params,
+    marks, piles, soon,
     later, outer, used
 ):
     """Follow at most about `most` edges; newly marked vertices outside first:last go to `outer`.
 
     `starts` are the marked vertices; empty: they are looked for.
-    `piles` is zero for each vertex; `soon` has room for all vertices, `later` for twice as many. Returns (entries needed
-    in `outer`, vertices followed, edges followed); vertices that were not followed stay marked.
+    `piles` is zero for each vertex; `soon` has room for all vertices, `later` for twice as many. Returns
+    (entries needed in `outer`, vertices followed, edges followed); vertices that were not followed stay marked.
     """
     values = state[0]
     room = soon.size

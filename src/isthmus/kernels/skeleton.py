@@ -1,9 +1,9 @@
 """The loops that every program shares, with the program's own scalar functions compiled into them.
 
-A program is given as source text: `source(u, degree, state, params)`, computed once per active vertex, and
-`edge(x, u, v, w, state, params)`, which returns whether v becomes active. `source` gets the loops' `before`: `state` itself or,
-on a modelled device, `state` as a launch found it (`runtime/launches.py`). Text and loops become a module named by their hash,
-so that its machine code is found again on the next run. (A closure over a compiled function would not be.)
+A program is given as source text: `source(u, degree, state, params)`, computed once per active vertex, and `edge(x, u,
+v, w, state, params)`, which returns whether v becomes active. `source` gets the loops' `before`: `state` itself or, on
+a modelled device, `state` as a launch found it (`runtime/launches.py`). Text and loops become a module named by their
+hash, so that its machine code is found again on the next run. (A closure over a compiled function would not be.)
 
 Two loops deliver edges: `push_rows` for a list of active vertices whose edges lie anywhere in a buffer, and
 `push_range` for a range of vertices whose edges are side by side. Both take the weights' positions separately,
@@ -37,7 +37,8 @@ import math
 
 import numpy as np
 
-from isthmus.kernels.atomics import atomic_add, atomic_cas, atomic_exchange, atomic_load, atomic_max, atomic_min, atomic_or
+from isthmus.kernels.atomics import atomic_add, atomic_cas, atomic_exchange, atomic_load
+from isthmus.kernels.atomics import atomic_max, atomic_min, atomic_or
 from isthmus.kernels.atomics import fence, lowest_bit, prefetch
 from isthmus.kernels.compile import program_inline as called
 from isthmus.kernels.compile import program_kernel as compiled
@@ -52,7 +53,8 @@ LOOPS = '''
 
 @compiled
 def push_rows(
-    vertices, begins, weight_begins, lengths, row, skip, edges, list_begins, list_ends, targets, weights, state, before, params, marks,
+    vertices, begins, weight_begins, lengths, row, skip, edges, list_begins, list_ends, targets, weights, state,
+    before, params, marks,
     queue, used
 ):
     """Edges of vertices[row:], from the skip-th edge of the first on, `edges` in all. Returns entries in `queue`."""
@@ -81,7 +83,8 @@ def push_rows(
 
 @compiled
 def push_range(
-    first, last, begin, end, base, weight_base, active, all_active, list_begins, list_ends, targets, weights, state, before, params, marks,
+    first, last, begin, end, base, weight_base, active, all_active, list_begins, list_ends, targets, weights, state,
+    before, params, marks,
     queue, used
 ):
     """Edges begin:end of the active vertices first:last; edge e lies at targets[e - base], weights[e - weight_base]."""
@@ -96,7 +99,8 @@ def push_range(
             if e + AHEAD < end:
                 prefetch(state[{prefetched}], np.int64(targets[e - base + AHEAD]))
             v = np.int64(targets[e - base])
-            if edge(x, u, v, {weight_of_range}, state, params) and marks[v] == 0 and atomic_exchange(marks, v, np.uint8(1)) == 0:
+            if edge(x, u, v, {weight_of_range}, state, params) and marks[v] == 0 and atomic_exchange(marks, v,
+                np.uint8(1)) == 0:
                 if used < queue.size:
                     queue[used] = v
                 used += 1
@@ -104,11 +108,12 @@ def push_range(
 '''
 
 
-PULL = '''
+PULL = """
 
 @compiled
 def push_rows(
-    vertices, begins, weight_begins, lengths, row, skip, edges, list_begins, list_ends, targets, weights, state, before, params, marks,
+    vertices, begins, weight_begins, lengths, row, skip, edges, list_begins, list_ends, targets, weights, state,
+    before, params, marks,
     queue, used
 ):
     while edges > 0:
@@ -131,7 +136,8 @@ def push_rows(
 
 @compiled
 def push_range(
-    first, last, begin, end, base, weight_base, active, all_active, list_begins, list_ends, targets, weights, state, before, params, marks,
+    first, last, begin, end, base, weight_base, active, all_active, list_begins, list_ends, targets, weights, state,
+    before, params, marks,
     queue, used
 ):
     for v in range(first, last):
@@ -143,14 +149,15 @@ def push_range(
             total = sent(total, np.int64(targets[e - base]), {weight_of_range}, state, params)
         received(v, total, state, params)
     return used
-'''
+"""
 
 
-SEEK = '''
+SEEK = """
 
 @compiled
 def seek_rows(
-    vertices, begins, weight_begins, lengths, row, skip, edges, list_begins, list_ends, targets, weights, state, before, params, marks,
+    vertices, begins, weight_begins, lengths, row, skip, edges, list_begins, list_ends, targets, weights, state,
+    before, params, marks,
     queue, used
 ):
     while edges > 0:
@@ -173,7 +180,8 @@ def seek_rows(
 
 @compiled
 def seek_range(
-    first, last, begin, end, base, weight_base, active, all_active, list_begins, list_ends, targets, weights, state, before, params, marks,
+    first, last, begin, end, base, weight_base, active, all_active, list_begins, list_ends, targets, weights, state,
+    before, params, marks,
     queue, used
 ):
     for u in range(first, last):
@@ -187,7 +195,7 @@ def seek_range(
                     used += 1
                 break
     return used
-'''
+"""
 
 
 def loops(weighted: bool, pull: bool, prefetched: int) -> str:
@@ -204,7 +212,12 @@ def build(name: str, functions: str, weighted: bool, pull: bool, prefetched: int
 
     `live`: also the loops that bring answers up to date.
     """
-    text = HEAD.format(name=name) + functions + loops(weighted, pull, prefetched) + (SEEK if "def found(" in functions else "")
+    text = (
+        HEAD.format(name=name)
+        + functions
+        + loops(weighted, pull, prefetched)
+        + (SEEK if "def found(" in functions else "")
+    )
     text += incremental(weighted, "def gives(" in functions) if live else ""
     module_name = f"isthmus_program_{hashlib.sha256(text.encode()).hexdigest()[:24]}"
     with BUILDING:  # a module is found below before it is executed
@@ -214,7 +227,8 @@ def build(name: str, functions: str, weighted: bool, pull: bool, prefetched: int
 def executed(module_name: str, text: str) -> ModuleType:
     """A new module with that text. It has no file, so nobody else can change it or leave bytecode for it."""
     module, path = ModuleType(module_name), f"<{module_name}>"
-    linecache.cache[path] = len(text), None, text.splitlines(keepends=True), path  # for tracebacks, and for Numba's messages
+    # For tracebacks, and for Numba's messages.
+    linecache.cache[path] = len(text), None, text.splitlines(keepends=True), path
     sys.modules[module_name] = module  # before execution: Numba looks the functions up by module
     try:
         exec(compile(text, path, "exec"), module.__dict__)
@@ -227,7 +241,15 @@ def executed(module_name: str, text: str) -> ModuleType:
 Failure = (numba.core.errors.NumbaError, numba.core.errors.UnsupportedBytecodeError)
 
 
-TELLING = ("No implementation", "Use of unsupported", "Unknown attribute", "Cannot unify", "Untyped", "No conversion", "NameError")
+TELLING = (
+    "No implementation",
+    "Use of unsupported",
+    "Unknown attribute",
+    "Cannot unify",
+    "Untyped",
+    "No conversion",
+    "NameError",
+)
 
 
 def reason(error: BaseException) -> str:

@@ -16,7 +16,9 @@ NONE = 2**32 - 1
 
 @kernel
 def list_ends(first: Any, last: Any, degrees: Any, components: Any, colors: Any, taken: Any, out: Any) -> Any:
-    """List the remaining vertices without remaining edges; with `taken`, also vertices with a component and a colour."""
+    """List the remaining vertices without remaining edges; with `taken`, also vertices with a component and a
+    colour.
+    """
     count = 0
     for v in range(first, last):
         there = components[v] == NONE

@@ -1,11 +1,13 @@
 """Lists of neighbours in WebGraph's BV format (Boldi and Vigna, The WebGraph Framework I: Compression Techniques).
 
-The list of a vertex has its length; how many vertices back the list is that it refers to (0: none); which blocks of that list it
-shares, alternately taken and skipped; intervals of consecutive neighbours; and all others, as differences. Numbers that may be
-negative, the first ones' differences to the vertex, are written as 0, -1, 1, -2, ... -> 0, 1, 2, 3, ...
+The list of a vertex has its length; how many vertices back the list is that it refers to (0: none); which blocks of
+that list it shares, alternately taken and skipped; intervals of consecutive neighbours; and all others, as differences.
+Numbers that may be negative, the first ones' differences to the vertex, are written as 0, -1, 1, -2, ... -> 0, 1, 2, 3,
+...
 
-Lists are decoded in order, one behind the other, into an array that begins with those that the next ones may refer to. All counts of
-a list are checked before anything is written. Encoding tries all lists in the window and takes the one that needs fewest bits.
+Lists are decoded in order, one behind the other, into an array that begins with those that the next ones may refer to.
+All counts of a list are checked before anything is written. Encoding tries all lists in the window and takes the one
+that needs fewest bits.
 """
 
 from __future__ import annotations
@@ -20,7 +22,8 @@ from isthmus.kernels.compile import kernel
 from isthmus.kernels.compile import program_inline as inline  # counts no references to arrays: four times as fast
 
 DEGREE, REFERENCE, BLOCK_COUNT, BLOCK, INTERVAL, RESIDUAL = range(6)  # what has a code of its own
-VERTICES, ARCS, WINDOW, SHORTEST = range(4)  # entries of `shape`: counts of the graph, and the shortest interval (0: none)
+# Entries of `shape`: counts of the graph, and the shortest interval (0: none).
+VERTICES, ARCS, WINDOW, SHORTEST = range(4)
 DONE, SHORT, FULL, BAD_DEGREE, TOO_MANY, BAD_REFERENCE, BAD_BLOCKS, BAD_INTERVALS, BAD_NEIGHBOUR, TWICE = range(10)
 
 
@@ -84,13 +87,23 @@ def read_intervals(stream: Any, at: Any, x: Any, shape: Any, extra: Any, spans: 
 
 @inline
 def merge_list(
-    stream: Any, at: Any, x: Any, vertices: Any, lists: Any, out: Any, degree: Any, copied: Any, spans: Any, intervals: Any,
+    stream: Any,
+    at: Any,
+    x: Any,
+    vertices: Any,
+    lists: Any,
+    out: Any,
+    degree: Any,
+    copied: Any,
+    spans: Any,
+    intervals: Any,
     residuals: Any,
-) -> Any:  # fmt: skip
+) -> Any:
     """Merge copied neighbours, intervals and the residuals of the stream, all ascending; returns (status, position)."""
     behind = out + degree
     c = behind - copied
-    for e in range(copied - 1, -1, -1):  # to the end of the list: what is written never overtakes what is still to be read
+    # to the end of the list: what is written never overtakes what is still to be read.
+    for e in range(copied - 1, -1, -1):
         lists[c + e] = lists[out + e]
     none = int64(vertices)
     copy = int64(lists[c]) if copied else none
@@ -115,7 +128,11 @@ def merge_list(
             span += 1
             if v == last:
                 interval += 1
-                span, last = (spans[interval, 0], spans[interval, 0] + spans[interval, 1] - 1) if interval < intervals else (none, none)
+                span, last = (
+                    (spans[interval, 0], spans[interval, 0] + spans[interval, 1] - 1)
+                    if interval < intervals
+                    else (none, none)
+                )
         else:
             residuals -= 1
             residual = none
@@ -147,7 +164,7 @@ def read_residuals(stream: Any, at: Any, x: Any, vertices: Any, lists: Any, out:
 @inline
 def decode_list(
     stream: Any, at: Any, shape: Any, x: Any, local: Any, lists: Any, bounds: Any, degree: Any, spans: Any
-) -> Any:  # fmt: skip
+) -> Any:
     """The list of vertex x, which is list `local` in the array; returns (status, position)."""
     out, copied, intervals = bounds[local], int64(0), int64(0)
     if shape[WINDOW] > 0:
@@ -173,13 +190,27 @@ def decode_list(
 
 @kernel
 def decode(
-    words: Any, at: Any, stop: Any, tables: Any, codes: Any, little: Any, shape: Any, x: Any, local: Any, count: Any, arcs: Any,
-    lists: Any, bounds: Any, spans: Any,
-) -> Any:  # fmt: skip
-    """Decode the lists of `count` vertices from x on, after `arcs` arcs; that of x becomes list `local`, at bounds[local] of `lists`.
+    words: Any,
+    at: Any,
+    stop: Any,
+    tables: Any,
+    codes: Any,
+    little: Any,
+    shape: Any,
+    x: Any,
+    local: Any,
+    count: Any,
+    arcs: Any,
+    lists: Any,
+    bounds: Any,
+    spans: Any,
+) -> Any:
+    """Decode the lists of `count` vertices from x on, after `arcs` arcs; that of x becomes list `local`, at
+    bounds[local] of `lists`.
 
-    `bounds` says where lists begin, and gets where they end. Returns (status, position, vertices decoded, degree): the position and
-    the degree are those of the list that could not be decoded, because the words end (SHORT), the array is full or the file is wrong.
+    `bounds` says where lists begin, and gets where they end. Returns (status, position, vertices decoded, degree): the
+    position and the degree are those of the list that could not be decoded, because the words end (SHORT), the array is
+    full or the file is wrong.
     """
     stream = (words, int64(stop), tables, codes, little)
     for done in range(count):
@@ -208,7 +239,9 @@ def decode(
 
 @inline
 def compare(lists: Any, begin: Any, end: Any, other: Any, other_end: Any, blocks: Any, extras: Any) -> Any:
-    """Lengths of the blocks that a list shares with another and does not, in turn, and its other neighbours; returns how many of both."""
+    """Lengths of the blocks that a list shares with another and does not, in turn, and its other neighbours; returns
+    how many of both.
+    """
     count = extra = 0
     size = int64(0)
     taking = True
@@ -281,10 +314,22 @@ def run_of(extras: Any, e: Any, extra: Any) -> Any:
 
 @inline
 def write_list(
-    words: Any, at: Any, x: Any, back: Any, window: Any, shortest: Any, k: Any, lists: Any, bounds: Any, local: Any, blocks: Any,
+    words: Any,
+    at: Any,
+    x: Any,
+    back: Any,
+    window: Any,
+    shortest: Any,
+    k: Any,
+    lists: Any,
+    bounds: Any,
+    local: Any,
+    blocks: Any,
     extras: Any,
-) -> Any:  # fmt: skip
-    """A list that is not empty, by the one `back` before it, without its length; returns the position. None: write nothing."""
+) -> Any:
+    """A list that is not empty, by the one `back` before it, without its length; returns the position. None: write
+    nothing.
+    """
     other, other_end = (bounds[local - back], bounds[local - back + 1]) if back else (int64(0), int64(0))
     count, extra = compare(lists, bounds[local], bounds[local + 1], other, other_end, blocks, extras)
     if window:
@@ -300,12 +345,24 @@ def write_list(
 
 @kernel
 def encode(
-    words: Any, at: Any, x: Any, local: Any, count: Any, window: Any, most_chained: Any, shortest: Any, k: Any, lists: Any, bounds: Any,
-    chained: Any, offsets: Any,
-) -> Any:  # fmt: skip
+    words: Any,
+    at: Any,
+    x: Any,
+    local: Any,
+    count: Any,
+    window: Any,
+    most_chained: Any,
+    shortest: Any,
+    k: Any,
+    lists: Any,
+    bounds: Any,
+    chained: Any,
+    offsets: Any,
+) -> Any:
     """Write lists local:local+count, of the vertices from x on, into zeros; returns the position behind them.
 
-    `chained` says how many lists must be decoded before each one, at most `most_chained`. `offsets` gets where each list ends.
+    `chained` says how many lists must be decoded before each one, at most `most_chained`. `offsets` gets where each
+    list ends.
     """
     most = int64(0)
     for i in range(local, local + count):
@@ -319,7 +376,10 @@ def encode(
         at = write_gamma(words, at, degree)
         chained[i] = 0
         if degree:
-            best, fewest = int64(0), write_list(None, int64(0), x, 0, window, shortest, k, lists, bounds, i, blocks, extras)
+            best, fewest = (
+                int64(0),
+                write_list(None, int64(0), x, 0, window, shortest, k, lists, bounds, i, blocks, extras),
+            )
             for back in range(1, min(window, i) + 1):
                 if chained[i - back] < most_chained and bounds[i - back] < bounds[i - back + 1]:
                     bits = write_list(None, int64(0), x, back, window, shortest, k, lists, bounds, i, blocks, extras)

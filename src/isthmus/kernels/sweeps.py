@@ -1,9 +1,9 @@
 """Loops of PageRank: in-place sweeps over near or delivered edges, and passes over vertices before and after them.
 
-A vertex's share is what each of its edges carries: its rank / its divisor. A vertex without edges has its whole rank as its
-share. So all ranks follow from the shares. The divisors are out-degrees, or None if the lists give them. `teleports` is
-None if all vertices teleport equally; then every vertex gets `base`, else `base` times its teleport. `rules` are the
-parameters (divisors, teleports, base, alpha, over). `weights` is empty if the edges are unweighted.
+A vertex's share is what each of its edges carries: its rank / its divisor. A vertex without edges has its whole rank as
+its share. So all ranks follow from the shares. The divisors are out-degrees, or None if the lists give them.
+`teleports` is None if all vertices teleport equally; then every vertex gets `base`, else `base` times its teleport.
+`rules` are the parameters (divisors, teleports, base, alpha, over). `weights` is empty if the edges are unweighted.
 """
 
 from __future__ import annotations
@@ -48,7 +48,9 @@ def share_out(first: Any, last: Any, list_begins: Any, list_ends: Any, divisors:
 
 
 @kernel
-def receive(first: Any, last: Any, list_begins: Any, list_ends: Any, rules: Any, scale: Any, shares: Any, ranks: Any) -> Any:
+def receive(
+    first: Any, last: Any, list_begins: Any, list_ends: Any, rules: Any, scale: Any, shares: Any, ranks: Any
+) -> Any:
     """Turn sums of shares into ranks, times `scale`; returns their L1 distance from the ranks behind the shares."""
     divisors, teleports, base, alpha, _ = rules
     change = 0.0
@@ -63,7 +65,9 @@ def receive(first: Any, last: Any, list_begins: Any, list_ends: Any, rules: Any,
 
 @inline
 def aim(v: Any, list_begins: Any, list_ends: Any, rules: Any, shares: Any) -> Any:
-    """How to update the share of v: (divisor, rank before, constant part of the new share, factor for the sum over in-edges)."""
+    """How to update the share of v: (divisor, rank before, constant part of the new share, factor for the sum over
+    in-edges).
+    """
     divisors, teleports, base, alpha, over = rules
     real = shares.dtype.type
     d = divisor(divisors, list_begins, list_ends, v)
@@ -76,7 +80,9 @@ def aim(v: Any, list_begins: Any, list_ends: Any, rules: Any, shares: Any) -> An
 
 @inline
 def renew(v: Any, goal: Any, total: Any, shares: Any) -> Any:
-    """Store the new share, visible to other vertices at once; returns (rank, the same if v has no edges, else 0; change)."""
+    """Store the new share, visible to other vertices at once; returns (rank, the same if v has no edges, else 0;
+    change).
+    """
     d, before, own, slope = goal
     share = max(own + slope * total, shares.dtype.type(0))
     shares[v] = share
@@ -99,14 +105,32 @@ def add_up(sums: Any, mass: Any, stuck: Any, change: Any) -> None:
 
 @quick_kernel
 def sweep_range(
-    first: Any, last: Any, begin: Any, end: Any, base: Any, weight_base: Any, active: Any, all_active: Any, list_begins: Any,
-    list_ends: Any, targets: Any, weights: Any, state: Any, before: Any, params: Any, marks: Any, queue: Any, used: Any,
-) -> Any:  # fmt: skip
-    """Update the shares of first:last from their in-neighbours, over-relaxed by `over`; replaces a program's `push_range`.
+    first: Any,
+    last: Any,
+    begin: Any,
+    end: Any,
+    base: Any,
+    weight_base: Any,
+    active: Any,
+    all_active: Any,
+    list_begins: Any,
+    list_ends: Any,
+    targets: Any,
+    weights: Any,
+    state: Any,
+    before: Any,
+    params: Any,
+    marks: Any,
+    queue: Any,
+    used: Any,
+) -> Any:
+    """Update the shares of first:last from their in-neighbours, over-relaxed by `over`; replaces a program's
+    `push_range`.
 
-    It computes in the precision of the shares, with little work after the last edge, since the next vertex may wait for this
-    share. It adds to `sums`: ranks, ranks at vertices without edges, changes. For a list that is not whole here, it adds the
-    partial sum to `ranks` and marks the vertex. If marks is None, all lists are whole, and vertices without one are updated, too.
+    It computes in the precision of the shares, with little work after the last edge, since the next vertex may wait for
+    this share. It adds to `sums`: ranks, ranks at vertices without edges, changes. For a list that is not whole here,
+    it adds the partial sum to `ranks` and marks the vertex. If marks is None, all lists are whole, and vertices without
+    one are updated, too.
     """
     (ranks, shares), (rules, sums) = state, params
     real = shares.dtype.type
@@ -144,9 +168,24 @@ def sweep_range(
 
 @quick_kernel
 def sweep_rows(
-    vertices: Any, begins: Any, weight_begins: Any, lengths: Any, row: Any, skip: Any, edges: Any, list_begins: Any, list_ends: Any,
-    targets: Any, weights: Any, state: Any, before: Any, params: Any, marks: Any, queue: Any, used: Any,
-) -> Any:  # fmt: skip
+    vertices: Any,
+    begins: Any,
+    weight_begins: Any,
+    lengths: Any,
+    row: Any,
+    skip: Any,
+    edges: Any,
+    list_begins: Any,
+    list_ends: Any,
+    targets: Any,
+    weights: Any,
+    state: Any,
+    before: Any,
+    params: Any,
+    marks: Any,
+    queue: Any,
+    used: Any,
+) -> Any:
     """As `sweep_range`, but replaces a program's `push_rows`."""
     (ranks, shares), (rules, sums) = state, params
     real = shares.dtype.type
@@ -176,7 +215,9 @@ def sweep_rows(
 
 
 @quick_kernel
-def sweep_rest(first: Any, last: Any, list_begins: Any, list_ends: Any, lacking: Any, state: Any, params: Any, marks: Any) -> Any:
+def sweep_rest(
+    first: Any, last: Any, list_begins: Any, list_ends: Any, lacking: Any, state: Any, params: Any, marks: Any
+) -> Any:
     """Update the shares of vertices of first:last whose list is empty or came in parts, and clear their sums and marks.
 
     `lacking` says whether there may be empty lists; returns how many there are.
@@ -197,9 +238,20 @@ def sweep_rest(first: Any, last: Any, list_begins: Any, list_ends: Any, lacking:
 
 @quick_kernel
 def step(
-    first: Any, last: Any, list_begins: Any, list_ends: Any, targets: Any, weights: Any, rules: Any, scale: Any, shares: Any, ranks: Any
+    first: Any,
+    last: Any,
+    list_begins: Any,
+    list_ends: Any,
+    targets: Any,
+    weights: Any,
+    rules: Any,
+    scale: Any,
+    shares: Any,
+    ranks: Any,
 ) -> Any:
-    """Ranks of first:last, times `scale`, from unchanged shares; returns their L1 distance from the ranks behind the shares."""
+    """Ranks of first:last, times `scale`, from unchanged shares; returns their L1 distance from the ranks behind the
+    shares.
+    """
     divisors, teleports, base, alpha, _ = rules
     ahead, all_edges = uint64(AHEAD), uint64(list_ends[last - 1])  # first:last is never empty
     change = 0.0

@@ -90,7 +90,12 @@ def field_end(text: Any, p: Any, separator: Any) -> Any:
             after += 1
         return p + 1, q, after
     q = p
-    while text[q] != separator and text[q] != NEWLINE and text[q] != RETURN and not (separator == SPACE and text[q] == TAB):
+    while (
+        text[q] != separator
+        and text[q] != NEWLINE
+        and text[q] != RETURN
+        and not (separator == SPACE and text[q] == TAB)
+    ):
         q += 1
     end = q
     while end > p and is_blank(text[end - 1]):
@@ -270,13 +275,21 @@ def count_lines(text: Any) -> Any:
 
 @kernel
 def parse_integer_edges(
-    text: Any, columns: Any, separator: Any, comments: Any, allow_negative: Any, locale: Any,
-    sources: Any, targets: Any, weights: Any,
-) -> Any:  # fmt: skip
+    text: Any,
+    columns: Any,
+    separator: Any,
+    comments: Any,
+    allow_negative: Any,
+    locale: Any,
+    sources: Any,
+    targets: Any,
+    weights: Any,
+) -> Any:
     """Fill `sources`, `targets` (uint32 or uint64) and, unless None, `weights` from whole lines of `text`.
 
-    `columns` holds the field numbers of source, target and weight (-1: none); `weights` is float64 or int64. Returns (status, edges, where,
-    flags); `where` is the start of the offending line. WIDE: an id does not fit the arrays' type.
+    `columns` holds the field numbers of source, target and weight (-1: none); `weights` is float64 or int64. Returns
+    (status, edges, where, flags); `where` is the start of the offending line. WIDE: an id does not fit the arrays'
+    type.
     """
     limit = uint64(0xFFFFFFFF) if sources.itemsize == 4 else uint64(0xFFFFFFFFFFFFFFFF)
     narrow = sources.itemsize == 4
@@ -342,9 +355,8 @@ def parse_integer_edges(
 
 @kernel
 def split_string_edges(
-    text: Any, columns: Any, separator: Any, comments: Any, allow_negative: Any, locale: Any,
-    spans: Any, weights: Any,
-) -> Any:  # fmt: skip
+    text: Any, columns: Any, separator: Any, comments: Any, allow_negative: Any, locale: Any, spans: Any, weights: Any
+) -> Any:
     """Like parse_integer_edges, for ids that are text: `spans[e]` = source start, end, target start, end."""
     source_column, target_column, weight_column = columns[0], columns[1], columns[2]
     last_column = max(source_column, target_column, weight_column)
@@ -393,7 +405,9 @@ def split_string_edges(
 
 @kernel
 def blank_missing(text: Any, columns: Any, separator: Any, comments: Any) -> Any:
-    """Write blanks over the lines whose source or target is an empty field; returns how many. Lines with too few fields stay."""
+    """Write blanks over the lines whose source or target is an empty field; returns how many. Lines with too few fields
+    stay.
+    """
     source_column, target_column = columns[0], columns[1]
     p = 0
     blanked = 0

@@ -33,7 +33,16 @@ def flush(buffer: Any, count: Any, queue: Any, tail: Any) -> Any:
 
 @kernel
 def top_down(
-    queue: Any, first: Any, last: Any, list_begins: Any, list_ends: Any, targets: Any, levels: Any, level: Any, out: Any, tail: Any
+    queue: Any,
+    first: Any,
+    last: Any,
+    list_begins: Any,
+    list_ends: Any,
+    targets: Any,
+    levels: Any,
+    level: Any,
+    out: Any,
+    tail: Any,
 ) -> Any:
     """Follow the edges of queue[first:last]; returns the edges of the vertices found."""
     buffer = np.empty(BUFFER, np.uint32)
@@ -56,9 +65,18 @@ def top_down(
 
 @kernel
 def top_down_alone(
-    queue: Any, size: Any, list_begins: Any, list_ends: Any, targets: Any, levels: Any, level: Any, limit: Any, out: Any,
-    most_edges: Any, counted: Any,
-) -> Any:  # fmt: skip
+    queue: Any,
+    size: Any,
+    list_begins: Any,
+    list_ends: Any,
+    targets: Any,
+    levels: Any,
+    level: Any,
+    limit: Any,
+    out: Any,
+    most_edges: Any,
+    counted: Any,
+) -> Any:
     """Search whole levels with one thread while they are small; counted[k, :] = the vertices and edges of the k-th.
 
     Returns (vertices in the queue, whether they are in `out`, levels done, edges of the queue).
@@ -90,15 +108,25 @@ def top_down_alone(
     return size, swapped, done, edges
 
 
-HEAD, EDGES = FREE, FREE + 3 * LINE  # three of each, used in turn by levels: one is cleared while members may read the other two
+# Three of each, used in turn by levels: one is cleared while members may read the other two.
+HEAD, EDGES = FREE, FREE + 3 * LINE
 LINES = 6
 
 
 @inline
 def follow(
-    first: Any, last: Any, piles: Any, sizes: Any, list_begins: Any, list_ends: Any, targets: Any, levels: Any, level: Any, out: Any,
+    first: Any,
+    last: Any,
+    piles: Any,
+    sizes: Any,
+    list_begins: Any,
+    list_ends: Any,
+    targets: Any,
+    levels: Any,
+    level: Any,
+    out: Any,
     count: Any,
-) -> Any:  # fmt: skip
+) -> Any:
     """Follow the edges of vertices first:last of all piles taken together; vertices found go to `out`.
 
     Returns (vertices in `out`, edges of those found).
@@ -120,32 +148,56 @@ def follow(
 
 @kernel
 def descend(
-    member: Any, members: Any, gate: Any, piles: Any, sizes: Any, edges: Any, list_begins: Any, list_ends: Any, targets: Any,
-    levels: Any, level: Any, limit: Any, least_edges: Any, most_edges: Any, counted: Any,
-) -> Any:  # fmt: skip
+    member: Any,
+    members: Any,
+    gate: Any,
+    piles: Any,
+    sizes: Any,
+    edges: Any,
+    list_begins: Any,
+    list_ends: Any,
+    targets: Any,
+    levels: Any,
+    level: Any,
+    limit: Any,
+    least_edges: Any,
+    most_edges: Any,
+    counted: Any,
+) -> Any:
     """Search whole levels with all members while a level has between `least_edges` and `most_edges` edges.
 
-    Each member puts the vertices it finds into its own pile, piles[level % 2, member], of sizes[level % 3, member, 0]. If lists
-    are short, each member takes the same part of the piles in every level, so that nearby vertices stay with one member.
-    counted[k, :] = the vertices and edges of the k-th level; the last row gets (vertices now, levels done, edges now).
+    Each member puts the vertices it finds into its own pile, piles[level % 2, member], of sizes[level % 3, member, 0].
+    If lists are short, each member takes the same part of the piles in every level, so that nearby vertices stay with
+    one member. counted[k, :] = the vertices and edges of the k-th level; the last row gets (vertices now, levels done,
+    edges now).
     """
     done = 0
     walked = int64(0)
     size = total(sizes[0])
-    while size > 0 and least_edges <= edges <= most_edges and level <= limit and done < counted.shape[0] - 1 and walked < MOST_WALKED:
+    while (
+        size > 0
+        and least_edges <= edges <= most_edges
+        and level <= limit
+        and done < counted.shape[0] - 1
+        and walked < MOST_WALKED
+    ):
         now, then, turn = done % 3, (done + 1) % 3, done % 3 * LINE
         here, out = piles[done & 1], piles[done + 1 & 1, member]
         count, found = 0, int64(0)
         if edges <= SHORT * size:
             first, last = size * member // members, size * (member + 1) // members
-            count, found = follow(first, last, here, sizes[now], list_begins, list_ends, targets, levels, level, out, count)
+            count, found = follow(
+                first, last, here, sizes[now], list_begins, list_ends, targets, levels, level, out, count
+            )
         else:
             while True:
                 first = atomic_add(gate, HEAD + turn, TURN)
                 if first >= size:
                     break
                 last = min(first + TURN, size)
-                count, more = follow(first, last, here, sizes[now], list_begins, list_ends, targets, levels, level, out, count)
+                count, more = follow(
+                    first, last, here, sizes[now], list_begins, list_ends, targets, levels, level, out, count
+                )
                 found += more
         sizes[then, member, 0] = count
         atomic_add(gate, EDGES + turn, found)
@@ -173,7 +225,15 @@ def total(sizes: Any) -> Any:
 
 @kernel
 def bottom_up(
-    first: Any, last: Any, list_begins: Any, list_ends: Any, targets: Any, levels: Any, level: Any, front: Any, fresh: Any
+    first: Any,
+    last: Any,
+    list_begins: Any,
+    list_ends: Any,
+    targets: Any,
+    levels: Any,
+    level: Any,
+    front: Any,
+    fresh: Any,
 ) -> Any:
     """Unseen vertices of first:last look for a neighbour in the frontier's bitmap; first is a multiple of 64.
 
@@ -232,8 +292,12 @@ def count_edges(queue: Any, size: Any, list_begins: Any, list_ends: Any) -> Any:
 
 
 @kernel
-def mean_weight(weights: Any, list_begins: Any, list_ends: Any, first: Any, last: Any, base: Any, step: Any, most: Any) -> Any:
-    """The mean absolute value of every step-th weight in the lists of first:last, at most `most`; weights[e - base] is that of edge e."""
+def mean_weight(
+    weights: Any, list_begins: Any, list_ends: Any, first: Any, last: Any, base: Any, step: Any, most: Any
+) -> Any:
+    """The mean absolute value of every step-th weight in the lists of first:last, at most `most`; weights[e - base] is
+    that of edge e.
+    """
     total = 0.0
     count = 0
     skip = int64(0)  # edges to skip before the next sample

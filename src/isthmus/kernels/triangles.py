@@ -58,9 +58,18 @@ def simplify(first: Any, last: Any, base: Any, offsets: Any, cursors: Any, table
 
 @kernel
 def count_triangles(
-    first: Any, last: Any, base: Any, table: Any, near: Any, near_end: Any, near_base: Any, near_table: Any,
-    offsets: Any, cursors: Any, counts: Any,
-) -> Any:  # fmt: skip
+    first: Any,
+    last: Any,
+    base: Any,
+    table: Any,
+    near: Any,
+    near_end: Any,
+    near_base: Any,
+    near_table: Any,
+    offsets: Any,
+    cursors: Any,
+    counts: Any,
+) -> Any:
     """Count triangles v, a, w with v in first:last, a a neighbour of v in near:near_end, w a neighbour of both.
 
     Each corner counts the edges between the other two. All lists go up in rank, so each triangle is counted once.

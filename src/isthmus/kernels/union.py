@@ -23,7 +23,10 @@ def link(parents: Any, u: Any, v: Any) -> Any:
         above = int64(parents[high])
         if above == low:
             return
-        if above == high and int64(atomic_cas(parents, high, parents.dtype.type(high), parents.dtype.type(low))) == high:
+        if (
+            above == high
+            and int64(atomic_cas(parents, high, parents.dtype.type(high), parents.dtype.type(low))) == high
+        ):
             return
         up = parents[int64(parents[high])]
         if above != high:  # compress the path on the way up: concurrent links may have made long chains
@@ -41,7 +44,9 @@ def link_nth(first: Any, last: Any, nth: Any, list_begins: Any, list_ends: Any, 
 
 
 @kernel
-def link_rest(first: Any, last: Any, skip: Any, giant: Any, list_begins: Any, list_ends: Any, targets: Any, parents: Any) -> Any:
+def link_rest(
+    first: Any, last: Any, skip: Any, giant: Any, list_begins: Any, list_ends: Any, targets: Any, parents: Any
+) -> Any:
     """Link every vertex outside the giant component with its neighbours from the skip-th on."""
     for u in range(first, last):
         if int64(parents[u]) == giant:

@@ -12,7 +12,9 @@ from isthmus.kernels.rows import place_of, skip_unmarked
 
 @inline
 def note(u: Any, p: Any, last: Any, values: Any, sign: Any, marks: Any, urgency: Any) -> Any:
-    """Update the urgency of partition p by marked vertex u. A vertex past the end of its partition has no edges and is unmarked."""
+    """Update the urgency of partition p by marked vertex u. A vertex past the end of its partition has no edges and is
+    unmarked.
+    """
     if p < 0 or u >= last[p]:
         marks[u] = 0
     else:

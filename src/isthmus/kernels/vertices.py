@@ -74,7 +74,9 @@ def mark_others(first: Any, last: Any, marks: Any, all_active: Any, held: Any, o
 
 @kernel
 def defer_range(first: Any, last: Any, marks: Any, next_marks: Any, values: Any, bound: Any, sign: Any) -> Any:
-    """Defer marked vertices whose value, times the sign, exceeds the bound to the next iteration; returns how many stay marked."""
+    """Defer marked vertices whose value, times the sign, exceeds the bound to the next iteration; returns how many stay
+    marked.
+    """
     count = 0
     for u in range(first, last):
         if marks[u]:

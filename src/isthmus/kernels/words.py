@@ -1,7 +1,7 @@
 """Parsing text that is a sequence of whole numbers: the arrays of Ligra's graphs, and the lines of METIS's.
 
-A text ends with a blank or a newline, so that no inner loop needs a bounds check. It may end inside a line: `parse_lists` keeps its
-place between two texts in `place`.
+A text ends with a blank or a newline, so that no inner loop needs a bounds check. It may end inside a line:
+`parse_lists` keeps its place between two texts in `place`.
 """
 # ruff: noqa: SIM109 - comparisons spelt out compile to fewer branches than a search in a tuple
 
@@ -54,11 +54,13 @@ def count_words(text: Any) -> Any:
 
 
 @kernel
-def parse_lists(text: Any, place: Any, vertices: Any, skip: Any, weighted: Any, sources: Any, targets: Any, weights: Any) -> Any:
+def parse_lists(
+    text: Any, place: Any, vertices: Any, skip: Any, weighted: Any, sources: Any, targets: Any, weights: Any
+) -> Any:
     """Lines of neighbours, the first line of vertex 1, into edges; `skip` words of each line are the vertex's own.
 
-    `weighted`: every neighbour is followed by the weight of the edge. `place` says where the text before has ended. Returns
-    (status, edges, where it went wrong).
+    `weighted`: every neighbour is followed by the weight of the edge. `place` says where the text before has ended.
+    Returns (status, edges, where it went wrong).
     """
     vertex, word, pending, comment = place[VERTEX], place[WORD], place[TARGET], place[COMMENT]
     p = 0

@@ -1,7 +1,7 @@
 """Disk profiles: measured once, kept in a file per file system, measured again on request or when that file is damaged.
 
-A device number may name another disk after the next boot. So a disk is identified by the id of its file system, or by its
-mount source if it has no id (network mounts).
+A device number may name another disk after the next boot. So a disk is identified by the id of its file system, or by
+its mount source if it has no id (network mounts).
 """
 
 from __future__ import annotations
@@ -48,7 +48,9 @@ def memory_file() -> Path:
 
 
 def survey(path: str | Path, progress: Progress = SILENT, say: Say = ignore) -> tuple[Samples, Profile]:
-    """Measure a disk and remember its profile; `say` gets a note if the rates vary widely or the profile cannot be saved."""
+    """Measure a disk and remember its profile; `say` gets a note if the rates vary widely or the profile cannot be
+    saved.
+    """
     place = checked_place(path)
     with alone(say), contextlib.ExitStack() as stack:
         graph = stack.enter_context(open_graph(place)) if is_store(place) else None
@@ -58,7 +60,10 @@ def survey(path: str | Path, progress: Progress = SILENT, say: Say = ignore) -> 
         else:
             samples = measure_folder(place, ROUNDS, progress, say)
         if not samples.steady:
-            say("the best round was far better than the median: the disk is busy, or caches what was read before; better calibrate again")
+            say(
+                "the best round was far better than the median: the disk is busy, or caches what was read before; "
+                "better calibrate again"
+            )
         profile = samples.profile(name_of(place))
         if not remember(disk_of(place), profile):
             say(f"not remembered: {memory_file()} cannot be written; set ISTHMUS_CACHE to a folder that can")
@@ -68,8 +73,8 @@ def survey(path: str | Path, progress: Progress = SILENT, say: Say = ignore) -> 
 def profile_of(arrays: list[FarArray], may_measure: bool = True, say: Say = ignore) -> Profile:
     """The remembered profile of the disk that a store's arrays lie on.
 
-    If there is none, the disk is measured now; a small store, a run that needs no measurement, or a disk that cannot be told from others
-    has a default profile.
+    If there is none, the disk is measured now; a small store, a run that needs no measurement, or a disk that cannot be
+    told from others has a default profile.
     """
     array = largest(arrays)
     try:
@@ -108,7 +113,9 @@ def checked_place(path: str | Path) -> Path:
 
 def name_of(path: Path) -> str:
     place = path.resolve()
-    return "disk at " + next(str(folder) for folder in (place, *place.parents) if folder.parent == folder or os.path.ismount(folder))
+    return "disk at " + next(
+        str(folder) for folder in (place, *place.parents) if folder.parent == folder or os.path.ismount(folder)
+    )
 
 
 def disk_of(place: Path | int) -> tuple[str, str]:
@@ -156,10 +163,17 @@ def decode(entry: Any) -> Memory:
     when = fields.pop("when", None)
     fields["rates"] = tuple((depth, rate) for depth, rate in fields.get("rates", ()))
     profile = Profile(**fields)
-    numbers = [profile.bandwidth, profile.request_rate, profile.compaction, *(number for pair in profile.rates for number in pair)]
+    numbers = [
+        profile.bandwidth,
+        profile.request_rate,
+        profile.compaction,
+        *(number for pair in profile.rates for number in pair),
+    ]
     if not isinstance(profile.name, str) or not isinstance(profile.measured, bool):
         raise TypeError(f"not a disk: {profile}")
-    if not (all(0 < number < 1e15 for number in numbers) and profile.block == BLOCK and profile.depth in range(1, 1025)):
+    if not (
+        all(0 < number < 1e15 for number in numbers) and profile.block == BLOCK and profile.depth in range(1, 1025)
+    ):
         raise ValueError(f"not a disk: {profile}")
     if when is not None and not 0 <= float(when) < 1e12:
         raise ValueError(f"not a time: {when}")

@@ -1,7 +1,8 @@
-"""Costs of a GPU of this machine: measured by `isthmus calibrate --device cuda:0`, kept in a file, and used in place of assumed ones.
+"""Costs of a GPU of this machine: measured by `isthmus calibrate --device cuda:0`, kept in a file, and used in place of
+assumed ones.
 
-They become a `Device`, as modelled devices have it, so policies and the clock use them in the same way. What is not measured (how much a
-fault brings, the number of requests in flight) stays that of the assumed device.
+They become a `Device`, as modelled devices have it, so policies and the clock use them in the same way. What is not
+measured (how much a fault brings, the number of requests in flight) stays that of the assumed device.
 """
 
 from __future__ import annotations
@@ -50,21 +51,38 @@ class CardCosts:
         """A device with these costs; its other figures are the assumed ones."""
         line, fetch = assumed.link.request_bytes, assumed.host.fetch_bytes
         direct = np.minimum(np.maximum.accumulate(self.direct), FASTER * self.bandwidth)
-        pushed = self.edge_rate * (np.dtype(np.uint32).itemsize + assumed.near.update_bytes)  # bytes of near memory, as the model counts
+        # Bytes of near memory, as the model counts.
+        pushed = self.edge_rate * (np.dtype(np.uint32).itemsize + assumed.near.update_bytes)
         near = max(self.fill_bandwidth, pushed)
         parts: dict[str, dict[str, Any]] = {
             "link": {
-                "bandwidth": self.bandwidth, "back_bandwidth": self.back_bandwidth, "transfer_seconds": self.transfer_seconds,
-                "copy_seconds": self.copy_seconds, "direct": tuple(direct.tolist()),
+                "bandwidth": self.bandwidth,
+                "back_bandwidth": self.back_bandwidth,
+                "transfer_seconds": self.transfer_seconds,
+                "copy_seconds": self.copy_seconds,
+                "direct": tuple(direct.tolist()),
             },
             "managed": {
                 "peak_share": min(1.0, self.managed_bandwidth / self.bandwidth),
-                "fault_seconds": max(self.fault_seconds - self.transfer_seconds - assumed.managed.first_bytes / self.bandwidth, SHORTEST),
+                "fault_seconds": max(
+                    self.fault_seconds - self.transfer_seconds - assumed.managed.first_bytes / self.bandwidth, SHORTEST
+                ),
             },
-            "near": {"bytes": near_bytes, "bandwidth": near, "push_share": pushed / near, "launch_seconds": self.launch_seconds},
-            "host": {"cores": self.cores, "pack_bandwidth": self.packing / self.cores * (2 * line + fetch) / (2 * line)},
-        }  # fmt: skip
-        sources = {**assumed.sources, **{f"{part}.{key}": MEASURED for part, figures in parts.items() for key in figures}}
+            "near": {
+                "bytes": near_bytes,
+                "bandwidth": near,
+                "push_share": pushed / near,
+                "launch_seconds": self.launch_seconds,
+            },
+            "host": {
+                "cores": self.cores,
+                "pack_bandwidth": self.packing / self.cores * (2 * line + fetch) / (2 * line),
+            },
+        }
+        sources = {
+            **assumed.sources,
+            **{f"{part}.{key}": MEASURED for part, figures in parts.items() for key in figures},
+        }
         changed = {part: replace(getattr(assumed, part), **figures) for part, figures in parts.items()}
         return checked(replace(assumed, name=self.gpu, sources=sources, measured=True, **changed), self.gpu)
 
@@ -119,7 +137,9 @@ def decode(entry: Any) -> Remembered:
     figures["direct"] = tuple(figures["direct"])
     costs = CardCosts(**figures)
     numbers = [value for field in fields(costs) for value in flat(getattr(costs, field.name)) if field.name != "gpu"]
-    if not isinstance(costs.gpu, str) or any(isinstance(number, bool) or not 1 / LIMIT <= number <= LIMIT for number in numbers):
+    if not isinstance(costs.gpu, str) or any(
+        isinstance(number, bool) or not 1 / LIMIT <= number <= LIMIT for number in numbers
+    ):
         raise ValueError(f"not a GPU: {costs}")
     if len(costs.direct) != 4 or not isinstance(costs.cores, int) or not 0 <= when < 1e12:
         raise ValueError(f"not a GPU: {costs}")

@@ -14,11 +14,14 @@ from isthmus.link.link import Array
 
 
 class CardLists:
-    """Lists that were uploaded once, each as (begins, ends); those without gaps are two views of one array there too."""
+    """Lists that were uploaded once, each as (begins, ends); those without gaps are two views of one array there
+    too.
+    """
 
     def __init__(self, card: Card) -> None:
         self._space = CardSpace(card)
-        self._held: dict[int, tuple[Lists, tuple[Array, ...], tuple[Array, Array]]] = {}  # by id: lists, what is to be freed, views
+        # by id: lists, what is to be freed, views.
+        self._held: dict[int, tuple[Lists, tuple[Array, ...], tuple[Array, Array]]] = {}
 
     def there(self, lists: Lists) -> tuple[Array, Array]:
         """Begins and ends in near memory."""

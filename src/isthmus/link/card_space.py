@@ -24,15 +24,21 @@ GIVEN = (*ROW, np.int64)  # columns that the host uploads: of a row, and its fir
 
 
 def taken(card: Card, make: Callable[..., Any], *arguments: Any) -> Any:
-    """Memory of a card, page-locked memory of the host, or work that itself takes memory; raises BudgetError if there is no more."""
+    """Memory of a card, page-locked memory of the host, or work that itself takes memory; raises BudgetError if there
+    is no more.
+    """
     try:
         return make(*arguments)
     except MemoryError as error:
         if make in (card.pinned, card.mapped, card.mapped_room, card.register):
             free, instead = format_size(available()), f"use {option('device', 'cpu')}, which needs none"
-            raise BudgetError(f"{card.name}: not enough host memory to page-lock, {free} are available; {instead}") from error
+            raise BudgetError(
+                f"{card.name}: not enough host memory to page-lock, {free} are available; {instead}"
+            ) from error
         free = format_size(card.free_bytes())
-        raise BudgetError(f"{card.name}: not enough GPU memory, {free} are free; give a smaller {option('memory')}") from error
+        raise BudgetError(
+            f"{card.name}: not enough GPU memory, {free} are free; give a smaller {option('memory')}"
+        ) from error
 
 
 class CardSpace:
@@ -47,11 +53,15 @@ class CardSpace:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
         self.close()
 
     def close(self) -> None:
-        """Free all memory, when no kernel uses it any more; also if the card has failed, as page-locked memory is the host's."""
+        """Free all memory, when no kernel uses it any more; also if the card has failed, as page-locked memory is the
+        host's.
+        """
         memory, self._taken = self._taken, []
         shared, self._shared = self._shared, {}
         with ExitStack() as last:
@@ -68,7 +78,9 @@ class CardSpace:
         self.card.free(memory)
 
     def free_each(self, arrays: list[Array]) -> None:
-        """The same for several, which leave the list one by one: on a GPU, memory is free when nobody refers to it any more."""
+        """The same for several, which leave the list one by one: on a GPU, memory is free when nobody refers to it any
+        more.
+        """
         while arrays:
             self.free(arrays.pop())
 
@@ -78,7 +90,9 @@ class CardSpace:
         return near
 
     def near_each(self, *wanted: tuple[int, Any]) -> tuple[Array, ...]:
-        """Near memory for several arrays, each a count and a dtype: for all of them or, if there is not enough, for none."""
+        """Near memory for several arrays, each a count and a dtype: for all of them or, if there is not enough, for
+        none.
+        """
         found: list[Array] = []
         try:
             for count, dtype in wanted:
@@ -166,7 +180,9 @@ class RowSpace:
         self.room, self._sorted, self._given = room, columns[: len(ROW)], columns[len(ROW) :]
 
     def grow(self, most: int) -> None:
-        """Have room for more rows, as there can be `most` now. If memory has none, all stays as it is. No row may be in use."""
+        """Have room for more rows, as there can be `most` now. If memory has none, all stays as it is. No row may be in
+        use.
+        """
         if self.room < min(ROOM, most):
             old = [*self._sorted, *self._given]
             with suppress(BudgetError):
@@ -181,7 +197,10 @@ class RowSpace:
         """
         rooms = self._given[first : first + len(columns)]
         for at in range(0, columns[0].size, self.room):
-            part = [np.ascontiguousarray(column[at : at + self.room], room.dtype) for column, room in zip(columns, rooms, strict=True)]
+            part = [
+                np.ascontiguousarray(column[at : at + self.room], room.dtype)
+                for column, room in zip(columns, rooms, strict=True)
+            ]
             near = [room[: each.size] for room, each in zip(rooms, part, strict=True)]
             for to, each in zip(near, part, strict=True):
                 self.space.card.copy(to, each, self.space.stream)
@@ -206,7 +225,9 @@ class RowSpace:
 
     def _launch(self, widths: tuple[int, ...], kernel: Any, *arguments: Any) -> None:
         for kind, width in enumerate(widths):
-            self.space.launch(kernel, kind, self.room, *self._sorted, self._counts, min(width, self.space.card.threads), *arguments)
+            self.space.launch(
+                kernel, kind, self.room, *self._sorted, self._counts, min(width, self.space.card.threads), *arguments
+            )
 
     def ranges(self, first: int, last: int) -> Iterator[tuple[int, int]]:
         """Vertices first:last in parts whose rows find room."""

@@ -2,11 +2,11 @@
 
 A job has up to three steps: the host packs its lists if needed, its bytes cross the link into a near buffer, then a
 kernel processes them. Each step waits for the one before. A transfer also waits for a free buffer (and, where streams
-are limited, for a free stream); a kernel frees its buffer when it ends. A free resource takes the earliest submitted job
-that can use it. A streamed job has no buffer: its kernel fetches the bytes itself (zero-copy, mapped pages), so it
-starts with its transfer and ends when both are done. A kernel that faults fetches its pages itself, too, but does not go on
-meanwhile: a fault blocks the translations of its multiprocessor until it is resolved (Grus, Wang et al., TACO 2021, section
-2), so its job is not streamed.
+are limited, for a free stream); a kernel frees its buffer when it ends. A free resource takes the earliest submitted
+job that can use it. A streamed job has no buffer: its kernel fetches the bytes itself (zero-copy, mapped pages), so it
+starts with its transfer and ends when both are done. A kernel that faults fetches its pages itself, too, but does not
+go on meanwhile: a fault blocks the translations of its multiprocessor until it is resolved (Grus, Wang et al., TACO
+2021, section 2), so its job is not streamed.
 
 `now` is the time of the device. The caller submits jobs, asks which one is `ready`, and says what the device does:
 `run` a job, run another kernel on near data, or `wait` for the next job. So a schedule can look at `pending` transfers
@@ -99,9 +99,16 @@ class Clock:
         self._line = Timeline(0.0, cores=cores)
 
     def submit(
-        self, host: float = 0.0, link: float = 0.0, device: float = 0.0, *,
-        cores: int | None = None, streamed: bool = False, buffered: bool | None = None, what: Any = None,
-    ) -> Job:  # fmt: skip
+        self,
+        host: float = 0.0,
+        link: float = 0.0,
+        device: float = 0.0,
+        *,
+        cores: int | None = None,
+        streamed: bool = False,
+        buffered: bool | None = None,
+        what: Any = None,
+    ) -> Job:
         """Submit a job now. Packing uses all host cores unless told otherwise; `what` is for the caller.
 
         A streamed job has no buffer and other jobs have one, unless `buffered` says otherwise.
@@ -129,7 +136,9 @@ class Clock:
         while not self._coming:
             start, job = self._next()
             if job is None:
-                raise RuntimeError(f"the modelled clock cannot advance: {len(self._queue)} transfers wait and no buffer will be freed")
+                raise RuntimeError(
+                    f"the modelled clock cannot advance: {len(self._queue)} transfers wait and no buffer will be freed"
+                )
             self._start(job, start)
         self.now = max(self.now, self._coming[0].near)
         self._advance(self.now)
@@ -169,7 +178,9 @@ class Clock:
         self._make_free(end)
 
     def finish(self) -> Timeline:
-        """Run the remaining jobs in order of arrival, wait for everything, and start a new timeline; returns the old one."""
+        """Run the remaining jobs in order of arrival, wait for everything, and start a new timeline; returns the old
+        one.
+        """
         self._drain()
         self._make_free(self._last)
         line, self._line = self._line, Timeline(self.now, cores=len(self._cores))

@@ -11,15 +11,16 @@ It counts what a modelled link counts (`model.py`), in the same way, and bytes c
 | `prefetch` | cudaMemPrefetchAsync |
 | `whole` | a copy of a section, which stays near |
 
-A reader thread calls these while the worker's kernels run on other buffers. It does not wait for its copies, which have a stream of their
-own: `arrival` is the event behind them, and whoever runs the delivery waits for that. So the host packs lists while those of the delivery
-before, or whole partitions, are copied, and both overlap kernels (HyTGraph, section VIII). Each channel has two page-locked buffers,
-which are used in turn, each only after the event behind its last copy. All threads of the session pack, unless few vertices are active.
-Who does not ask for `arrival` waits in `take`.
+A reader thread calls these while the worker's kernels run on other buffers. It does not wait for its copies, which have
+a stream of their own: `arrival` is the event behind them, and whoever runs the delivery waits for that. So the host
+packs lists while those of the delivery before, or whole partitions, are copied, and both overlap kernels (HyTGraph,
+section VIII). Each channel has two page-locked buffers, which are used in turn, each only after the event behind its
+last copy. All threads of the session pack, unless few vertices are active. Who does not ask for `arrival` waits in
+`take`.
 
-With pages, edges lie in managed memory, with the hint of the recipe. A GPU does not say which of its pages are near, how many faults it
-had, or what it evicted: these counts are those of the modelled pages (`managed.py`) with a budget of `page_bytes`. The driver
-itself uses whatever memory is free.
+With pages, edges lie in managed memory, with the hint of the recipe. A GPU does not say which of its pages are near,
+how many faults it had, or what it evicted: these counts are those of the modelled pages (`managed.py`) with a budget of
+`page_bytes`. The driver itself uses whatever memory is free.
 """
 
 from __future__ import annotations
@@ -65,7 +66,13 @@ class CudaLink(ModelLink):
     kernels_reach_far = True  # a kernel can read lists where they are
 
     def __init__(
-        self, arrays: Sequence[Array | Shared], device: Device, card: Card, page_bytes: int = 0, hint: Hint = Hint.NONE, threads: int = 1
+        self,
+        arrays: Sequence[Array | Shared],
+        device: Device,
+        card: Card,
+        page_bytes: int = 0,
+        hint: Hint = Hint.NONE,
+        threads: int = 1,
     ) -> None:
         """Kernels reach an array that is `Shared`, and somebody else frees it after the link; other arrays are copied.
 
@@ -82,7 +89,9 @@ class CudaLink(ModelLink):
         try:
             self._stream = taken(card, card.stream)
             for array in arrays:
-                self._mapped.append(array if isinstance(array, Shared) else self._reachable(array.view(np.uint8), page_bytes > 0))
+                self._mapped.append(
+                    array if isinstance(array, Shared) else self._reachable(array.view(np.uint8), page_bytes > 0)
+                )
             if page_bytes:
                 self.notes.append("pages, faults and evictions are modelled: a GPU does not report them")
                 for memory in self._mapped:
@@ -124,7 +133,9 @@ class CudaLink(ModelLink):
         return self._whole[section]
 
     def _bring(self, section: int, size: int, send: Callable[[Array], object]) -> None:
-        """Bring a section near, where it is known only when all of it has arrived: after an error, another call begins anew."""
+        """Bring a section near, where it is known only when all of it has arrived: after an error, another call begins
+        anew.
+        """
         near = self.near(size)
         try:
             send(near)

@@ -1,12 +1,12 @@
 """The link to a GPU for stores larger than the host's memory: disk -> page-locked buffer -> GPU.
 
-Each reader has two page-locked buffers. While the copies out of one are under way, the next blocks are read into the other; a buffer is
-read into again only after the event behind its last copy, also for the next delivery. So page-locked memory is bounded, whatever the
-size of the store.
+Each reader has two page-locked buffers. While the copies out of one are under way, the next blocks are read into the
+other; a buffer is read into again only after the event behind its last copy, also for the next delivery. So page-locked
+memory is bounded, whatever the size of the store.
 
-A kernel cannot read a disk. So lists that engines read by zero-copy are packed on the host, like those of compaction, and copied into
-the buffer of the delivery. What crosses to the GPU is counted as on every GPU; the costs are those of the slower of disk and
-interconnect. Managed pages need edges in memory, and are refused.
+A kernel cannot read a disk. So lists that engines read by zero-copy are packed on the host, like those of compaction,
+and copied into the buffer of the delivery. What crosses to the GPU is counted as on every GPU; the costs are those of
+the slower of disk and interconnect. Managed pages need edges in memory, and are refused.
 """
 
 from __future__ import annotations
@@ -79,7 +79,9 @@ class CudaDiskLink(CudaLink):
         return self._through(extents, buffer, channel, self._send_packed)
 
     def _through(self, extents: Extents, buffer: Array, channel: int, send: Any) -> int:
-        """Read extents from disk, group by group, and send each to the GPU while the next is read. Returns the bytes sent."""
+        """Read extents from disk, group by group, and send each to the GPU while the next is read. Returns the bytes
+        sent.
+        """
         moved = 0
         with self._disk.lend() as reads:
             try:

@@ -1,7 +1,9 @@
-"""The link of a stream to a GPU whose kernels read lists through managed memory: as `lru_pages.py` counts, on a real interconnect.
+"""The link of a stream to a GPU whose kernels read lists through managed memory: as `lru_pages.py` counts, on a real
+interconnect.
 
-The driver migrates pages when kernels touch them, and when the host does. A GPU does not say which of its pages are near, so pages,
-faults and their bytes are those of modelled pages of 4 KB, of which the least recently used go; the driver has rules of its own.
+The driver migrates pages when kernels touch them, and when the host does. A GPU does not say which of its pages are
+near, so pages, faults and their bytes are those of modelled pages of 4 KB, of which the least recently used go; the
+driver has rules of its own.
 """
 
 from __future__ import annotations

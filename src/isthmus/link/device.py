@@ -20,7 +20,8 @@ from isthmus.link.link import Profile
 
 PREFIX = "model:"
 Count = int  # a figure that may be 0
-LEAST_PAGE, MOST_BYTES, MOST_CORES = 512, 1 << 30, 1 << 16  # bytes of a page, bytes of a block of pages, cores of a host
+# Bytes of a page, bytes of a block of pages, cores of a host.
+LEAST_PAGE, MOST_BYTES, MOST_CORES = 512, 1 << 30, 1 << 16
 MOST_REQUEST = 2048  # bytes, so that the smallest buffer holds a list at any alignment
 FASTER = 1.1  # a kernel may read host memory up to 10 % faster than the measured copy engine
 
@@ -111,7 +112,9 @@ def find(text: str) -> Device:
         return parse(read(folder() / f"{name}.toml"), f"{name}.toml")
     if "/" in name or name.endswith(".toml"):
         return parse(read(Path(name)), name)
-    raise OptionError(f"device: {PREFIX}{name}: expected one of {', '.join(builtin())}, or a file such as {PREFIX}./mine.toml")
+    raise OptionError(
+        f"device: {PREFIX}{name}: expected one of {', '.join(builtin())}, or a file such as {PREFIX}./mine.toml"
+    )
 
 
 def folder() -> Any:
@@ -143,11 +146,16 @@ def parse(text: str, file: str) -> Device:
     for key in tables.keys() - SECTIONS.keys():
         raise OptionError(f"{file}: {key}: unknown; expected name, base and the tables {', '.join(SECTIONS)}")
     sources: dict[str, str] = {}
-    parts = {key: section(file, key, kind, tables.get(key, {}), inherited.get(key, {}), sources) for key, kind in SECTIONS.items()}
+    parts = {
+        key: section(file, key, kind, tables.get(key, {}), inherited.get(key, {}), sources)
+        for key, kind in SECTIONS.items()
+    }
     return checked(Device(name=name, sources=sources, **parts), file)
 
 
-def section(file: str, table: str, kind: type[Any], given: Any, inherited: dict[str, Any], sources: dict[str, str]) -> Any:
+def section(
+    file: str, table: str, kind: type[Any], given: Any, inherited: dict[str, Any], sources: dict[str, str]
+) -> Any:
     """One table of figures as its dataclass; adds their sources to `sources`."""
     if not isinstance(given, dict):
         raise OptionError(f"{file}: {table}: expected a table of figures, {got(given)}")
@@ -189,8 +197,10 @@ def checked(device: Device, file: str) -> Device:
     """The device, if its figures are consistent."""
     link, managed, near = device.link, device.managed, device.near
     for where, share in (
-        ("[managed] grow_share", managed.grow_share), ("[managed] peak_share", managed.peak_share), ("[near] push_share", near.push_share)
-    ):  # fmt: skip
+        ("[managed] grow_share", managed.grow_share),
+        ("[managed] peak_share", managed.peak_share),
+        ("[near] push_share", near.push_share),
+    ):
         if share > 1:
             raise OptionError(f"{file}: {where}: expected a share of at most 1, got {share:g}")
     sizes = (link.sector_bytes, link.request_bytes, managed.page_bytes, managed.first_bytes, managed.block_bytes)
@@ -200,19 +210,25 @@ def checked(device: Device, file: str) -> Device:
             f"expected powers of two in this order, got {', '.join(map(str, sizes))}"
         )
     for where, count, most in (
-        ("[link] request_bytes", link.request_bytes, MOST_REQUEST), ("[managed] block_bytes", managed.block_bytes, MOST_BYTES),
+        ("[link] request_bytes", link.request_bytes, MOST_REQUEST),
+        ("[managed] block_bytes", managed.block_bytes, MOST_BYTES),
         ("[host] cores", device.host.cores, MOST_CORES),
-    ):  # fmt: skip
+    ):
         if count > most:
             raise OptionError(f"{file}: {where}: expected at most {most:,}, got {count:,}")
     if managed.page_bytes < LEAST_PAGE:
         raise OptionError(f"{file}: [managed] page_bytes: expected at least {LEAST_PAGE}, got {managed.page_bytes}")
     steps = link.request_bytes // link.sector_bytes
     if len(link.direct) != steps:
-        raise OptionError(f"{file}: [link] direct: expected {steps} bandwidths, one for every number of sectors, got {len(link.direct)}")
+        raise OptionError(
+            f"{file}: [link] direct: expected {steps} bandwidths, one for every number of sectors, got "
+            f"{len(link.direct)}"
+        )
     if list(link.direct) != sorted(link.direct) or link.direct[-1] > FASTER * link.bandwidth:
         top = f"{link.bandwidth:g} (the bulk bandwidth)"
-        raise OptionError(f"{file}: [link] direct: expected ascending bandwidths up to about {top}, got {list(link.direct)}")
+        raise OptionError(
+            f"{file}: [link] direct: expected ascending bandwidths up to about {top}, got {list(link.direct)}"
+        )
     return device
 
 

@@ -5,8 +5,9 @@
 | in memory | page-locked where it lies | copied: the driver allocates managed memory itself |
 | in a file | read into page-locked memory | read into managed memory, a piece at a time |
 
-So the host never holds an array twice, except for copies to managed memory. Two kinds of arrays in memory are copied as well: those that
-do not begin at a line, where requests would be longer than the link counts, and those that somebody else has page-locked.
+So the host never holds an array twice, except for copies to managed memory. Two kinds of arrays in memory are copied as
+well: those that do not begin at a line, where requests would be longer than the link counts, and those that somebody
+else has page-locked.
 """
 
 from __future__ import annotations
@@ -30,7 +31,8 @@ class FarMemory:
 
     def __init__(self, card: Card) -> None:
         self._card = card
-        self._held: dict[tuple[str, bool], tuple[Shared, Shared]] = {}  # by name, and whether managed: the array, and what is to be freed
+        # by name, and whether managed: the array, and what is to be freed.
+        self._held: dict[tuple[str, bool], tuple[Shared, Shared]] = {}
 
     def holds(self, name: str, managed: bool) -> bool:
         return (name, managed) in self._held

@@ -1,8 +1,8 @@
 """Hints for unified memory, and their effect on edges, which are only read.
 
-Grus (Wang et al., TACO 2021), section 3.2 and Table 1. Without a hint, access to a far page faults and the page migrates;
-if near memory is full, the block that was filled longest ago is sent back. At most one of accessed-by, preferred-location
-and read-mostly applies to the same data; each can be combined with prefetching.
+Grus (Wang et al., TACO 2021), section 3.2 and Table 1. Without a hint, access to a far page faults and the page
+migrates; if near memory is full, the block that was filled longest ago is sent back. At most one of accessed-by,
+preferred-location and read-mostly applies to the same data; each can be combined with prefetching.
 """
 
 from __future__ import annotations
@@ -37,10 +37,10 @@ class Hint(Enum):
     def direct(self) -> bool:
         """Pages are mapped from the start: no faults, and far pages are read where they are (zero-copy).
 
-        The hint causes no migration (CUDA driver API, cuMemAdvise). Counters of the device's requests do, where the driver
-        follows them (`link/managed.py`). Grus's own Table 1 is divided where everything fits: components on SK-2005 take 2.26
-        times as long as with faults, so pages were read again and again from far memory; components and PageRank on Friendster
-        take 0.65 and 0.85 times as long, which pages that stay far do not explain.
+        The hint causes no migration (CUDA driver API, cuMemAdvise). Counters of the device's requests do, where the
+        driver follows them (`link/managed.py`). Grus's own Table 1 is divided where everything fits: components on
+        SK-2005 take 2.26 times as long as with faults, so pages were read again and again from far memory; components
+        and PageRank on Friendster take 0.65 and 0.85 times as long, which pages that stay far do not explain.
         """
         return self.value.endswith("accessed-by")
 

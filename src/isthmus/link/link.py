@@ -1,7 +1,7 @@
 """The link between far and near memory: a profile of its costs, and the ways to move extents.
 
-An engine says which bytes go where and how they are accessed; a link moves them. Most links move whole blocks of `block`
-bytes for every kind of access. A modelled link (`model.py`) counts each kind differently.
+An engine says which bytes go where and how they are accessed; a link moves them. Most links move whole blocks of
+`block` bytes for every kind of access. A modelled link (`model.py`) counts each kind differently.
 """
 
 from __future__ import annotations
@@ -40,7 +40,9 @@ class Profile:
 
     @property
     def break_even_gap(self) -> int:
-        """Bytes that cost as much in bulk as one more request: reading through a smaller gap is cheaper than a new request."""
+        """Bytes that cost as much in bulk as one more request: reading through a smaller gap is cheaper than a new
+        request.
+        """
         return int(self.bandwidth / self.request_rate)
 
     def seconds(self, bulk_bytes: Any, requests: Any) -> Any:
@@ -48,7 +50,10 @@ class Profile:
         return bulk_bytes / self.bandwidth + requests / self.request_rate
 
     def __str__(self) -> str:
-        return f"{self.name}: {format_size(self.bandwidth)}/s in bulk, {self.request_rate:,.0f} requests/s of {self.block} B"
+        return (
+            f"{self.name}: {format_size(self.bandwidth)}/s in bulk, {self.request_rate:,.0f} requests/s of "
+            f"{self.block} B"
+        )
 
 
 class SingleCopy(Profile):
@@ -126,7 +131,9 @@ class Link(ABC):
         """A thread calls this before it uses the link, or parts of its near memory, for the first time."""
 
     def near(self, size: int) -> Array:
-        """Near memory for buffers and caches, freed at the latest when the link closes. It is not touched before it is used."""
+        """Near memory for buffers and caches, freed at the latest when the link closes. It is not touched before it is
+        used.
+        """
         return aligned_empty(size, np.uint8)
 
     @abstractmethod
@@ -141,7 +148,9 @@ class Link(ABC):
         """As `gather`, through pages that stay near."""
         return self.move(extents, buffer, channel)
 
-    def pack(self, extents: Extents, buffer: Array, index_bytes: int, channel: int = 0, cores: int | None = None) -> int:
+    def pack(
+        self, extents: Extents, buffer: Array, index_bytes: int, channel: int = 0, cores: int | None = None
+    ) -> int:
         """Fill `buffer` with extents of any length; only for a link that `packs`."""
         raise NotImplementedError
 
@@ -154,7 +163,9 @@ class Link(ABC):
         return None
 
     def arrival(self, channel: int = 0) -> Any:
-        """The event behind a channel's copies that are still under way; the caller waits for it. None: all bytes have arrived."""
+        """The event behind a channel's copies that are still under way; the caller waits for it. None: all bytes have
+        arrived.
+        """
         return None
 
     @abstractmethod

@@ -1,8 +1,9 @@
-"""Far arrays behind pages of one size: a kernel that reads a list faults on pages that are not near; the least recently used go.
+"""Far arrays behind pages of one size: a kernel that reads a list faults on pages that are not near; the least recently
+used go.
 
-This is how Grapin's evaluation pages (Grapin-Page: 4 KB, LRU). The driver of a real device migrates more than a page at once and evicts
-whole blocks: `managed.py`. Pages stay from snapshot to snapshot; those that the host has written to are dropped. Only what moves is
-counted; kernels read the host's memory.
+This is how Grapin's evaluation pages (Grapin-Page: 4 KB, LRU). The driver of a real device migrates more than a page at
+once and evicts whole blocks: `managed.py`. Pages stay from snapshot to snapshot; those that the host has written to are
+dropped. Only what moves is counted; kernels read the host's memory.
 """
 
 from __future__ import annotations
@@ -28,7 +29,9 @@ class LruPages:
         self._near = self._now = 0
 
     def read(self, name: str, begins: Array, lengths: Array) -> tuple[int, int]:
-        """A kernel reads extents of an array, in bytes, none empty; returns (pages that came, runs of consecutive ones)."""
+        """A kernel reads extents of an array, in bytes, none empty; returns (pages that came, runs of consecutive
+        ones).
+        """
         ages = self._sized(name, int((begins + lengths).max()) if begins.size else 0)
         wanted = np.flatnonzero(covered(begins, lengths, ages.size))
         came = runs = 0
@@ -100,7 +103,9 @@ class LruPages:
 def covered(begins: Array, lengths: Array, pages: int) -> Array:
     """Which pages hold any byte of these extents."""
     first, last = begins // PAGE, (begins + lengths - 1) // PAGE
-    steps = np.bincount(first, minlength=pages + 1)[: pages + 1] - np.bincount(last + 1, minlength=pages + 1)[: pages + 1]
+    steps = (
+        np.bincount(first, minlength=pages + 1)[: pages + 1] - np.bincount(last + 1, minlength=pages + 1)[: pages + 1]
+    )
     return np.asarray(np.cumsum(steps)[:pages] > 0)
 
 

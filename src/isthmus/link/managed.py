@@ -1,14 +1,15 @@
 """Managed memory: pages that migrate when a kernel faults on them, and are evicted when near memory is full.
 
 Faults are handled in batches. In every batch the driver looks at the blocks (2 MB) with faults. It divides a block into
-regions, from one page up in powers of two; a region migrates whole if more than `grow_share` of it is near or wanted. So one
-fault brings between a page and a block, the more the more of its neighbours fault. Whole blocks are evicted, first the one
-that received a page longest ago, since the device does not report which pages it reads. NVIDIA's open driver works this way
-(nvidia-uvm: uvm_perf_prefetch.c, uvm_pmm_gpu.c); Ganguly et al., ISCA 2019, found the same by measurement.
+regions, from one page up in powers of two; a region migrates whole if more than `grow_share` of it is near or wanted.
+So one fault brings between a page and a block, the more the more of its neighbours fault. Whole blocks are evicted,
+first the one that received a page longest ago, since the device does not report which pages it reads. NVIDIA's open
+driver works this way (nvidia-uvm: uvm_perf_prefetch.c, uvm_pmm_gpu.c); Ganguly et al., ISCA 2019, found the same by
+measurement.
 
-Pages that are mapped (the hint accessed-by) do not fault: a kernel reads them where they are. The device counts its requests
-to each far block, and where the driver follows these counters (`counted_requests`), a block that was read often migrates
-while there is room. Over PCIe it does not, so only a prefetch brings mapped pages near.
+Pages that are mapped (the hint accessed-by) do not fault: a kernel reads them where they are. The device counts its
+requests to each far block, and where the driver follows these counters (`counted_requests`), a block that was read
+often migrates while there is room. Over PCIe it does not, so only a prefetch brings mapped pages near.
 
 Left out: thrashing detection, and chunks smaller than a block when room is made.
 """
@@ -92,8 +93,8 @@ class ManagedMemory:
     def mapped(self, extents: Extents, line: int) -> tuple[Extents, Migrated]:
         """Let a kernel read mapped pages, by requests of up to a `line` of bytes.
 
-        Returns the parts of extents that it reads from far memory, and what its requests made migrate after that. A block
-        that they were enough for comes near, without faults, until near memory is full; none is evicted.
+        Returns the parts of extents that it reads from far memory, and what its requests made migrate after that. A
+        block that they were enough for comes near, without faults, until near memory is full; none is evicted.
         """
         done = Migrated()
         pieces = self._pieces(extents)
@@ -154,12 +155,18 @@ class ManagedMemory:
         page = self._paging.page_bytes
         if self._memory is not None:
             places = np.searchsorted(self._first, come, "right") - 1
-            copy(self._sections, Extents(places, (come - self._first[places]) * page, np.full(come.size, page), slots * page), self._memory)
+            copy(
+                self._sections,
+                Extents(places, (come - self._first[places]) * page, np.full(come.size, page), slots * page),
+                self._memory,
+            )
         done.bytes += int(come.size) * page
         done.migrations += 1 + int(((np.diff(come) != 1) | (np.diff(come // self._per_block) != 0)).sum())
 
     def _make_room(self, pages: int, wanted: Array, busy: Array, done: Migrated) -> None:
-        """Evict blocks that are not busy, the longest filled first; if that is too little, unwanted pages of busy blocks."""
+        """Evict blocks that are not busy, the longest filled first; if that is too little, unwanted pages of busy
+        blocks.
+        """
         short = pages - self._left
         if short <= 0:
             return
@@ -193,7 +200,9 @@ class ManagedMemory:
         begins = np.maximum(extents.offsets[which], pages * page)
         stops = np.minimum(ends[which], (pages + 1) * page)
         places = extents.places[which] + begins - extents.offsets[which]
-        return Pieces(which, self._first[extents.sections[which]] + pages, begins - pages * page, stops - begins, places)
+        return Pieces(
+            which, self._first[extents.sections[which]] + pages, begins - pages * page, stops - begins, places
+        )
 
 
 @dataclass

@@ -57,22 +57,36 @@ class Samples:
         """The profile made of the medians."""
         rates = tuple((depth, statistics.median(rates)) for depth, rates in self.singles.items())
         return Profile(
-            name, statistics.median(self.bulk), dict(rates)[DEPTH], BLOCK, DEPTH, True, rates, statistics.median(self.packed)
+            name,
+            statistics.median(self.bulk),
+            dict(rates)[DEPTH],
+            BLOCK,
+            DEPTH,
+            True,
+            rates,
+            statistics.median(self.packed),
         )
 
     @property
     def steady(self) -> bool:
-        """Whether the best rounds are near the medians. They are not if the disk was busy, or most blocks were not in its cache."""
+        """Whether the best rounds are near the medians. They are not if the disk was busy, or most blocks were not in
+        its cache.
+        """
         return all(max(rates) < UNSTEADY * statistics.median(rates) for rates in (self.bulk, self.singles[DEPTH]))
 
 
 class TrialFile:
-    """A nameless file on the disk of a folder, filled with incompressible bytes; a link reads it like a file of a store."""
+    """A nameless file on the disk of a folder, filled with incompressible bytes; a link reads it like a file of a
+    store.
+    """
 
     def __init__(self, folder: Path, progress: Progress = SILENT) -> None:
         free = shutil.disk_usage(folder).free
         if free < (least := 2 * sizes.now.least_trial):
-            raise StoreError(f"{folder}: measuring needs {format_size(least)} of free space for a test file; {format_size(free)} are free")
+            raise StoreError(
+                f"{folder}: measuring needs {format_size(least)} of free space for a test file; {format_size(free)} "
+                f"are free"
+            )
         self.path = folder
         self.size = 0
         self._scratch = Scratch(folder)
@@ -97,7 +111,9 @@ class TrialFile:
     @property
     def array(self) -> FarArray:
         """The file as a link reads it."""
-        return FarArray("test file", np.uint8, self.size, file=OpenFile(os.dup(self._scratch.descriptor), self.path / "test file"))
+        return FarArray(
+            "test file", np.uint8, self.size, file=OpenFile(os.dup(self._scratch.descriptor), self.path / "test file")
+        )
 
     def close(self) -> None:
         self._scratch.close()
@@ -112,7 +128,9 @@ class Meter:
         work(0)  # compiles what it needs
 
     def turn(self) -> None:
-        """Measure one rate. Every turn starts small again: the next blocks may be slow, such as those a virtual disk has not loaded yet."""
+        """Measure one rate. Every turn starts small again: the next blocks may be slow, such as those a virtual disk
+        has not loaded yet.
+        """
         portion, seconds = 1, 0.0
         while seconds < sizes.now.trial_seconds:
             portion *= 2
@@ -136,7 +154,8 @@ def measure_stored(array: FarArray, rounds: int = ROUNDS, progress: Progress = S
 def measure(array: FarArray, source: str, rounds: int, progress: Progress, say: Say) -> Samples:
     """Measure rates by reading an array's file; `say` gets the link's notes."""
     size = array.blocks * BLOCK
-    os.posix_fadvise(array.open_file().descriptor, 0, 0, os.POSIX_FADV_DONTNEED)  # in case reads have to go through the page cache
+    # in case reads have to go through the page cache.
+    os.posix_fadvise(array.open_file().descriptor, 0, 0, os.POSIX_FADV_DONTNEED)
     buffer = aligned_empty(sizes.now.trial_buffer, np.uint8)
     with contextlib.ExitStack() as stack:
         team = Team()
@@ -148,7 +167,10 @@ def measure(array: FarArray, source: str, rounds: int, progress: Progress, say: 
         for note in links[DEPTH].notes:
             say(note)
         bulk = Meter(read_bulk(links[DEPTH], buffer, size), sizes.now.largest_read)
-        singles = {depth: Meter(read_singles(link, buffer, size, max(depth, 8)), max(depth, 8)) for depth, link in links.items()}
+        singles = {
+            depth: Meter(read_singles(link, buffer, size, max(depth, 8)), max(depth, 8))
+            for depth, link in links.items()
+        }
         packed = pack_lists(team, buffer)
         meters = [bulk, *singles.values(), packed]
         progress.stage("measuring", rounds * len(meters), "measures")
@@ -168,7 +190,9 @@ def read_bulk(link: SsdLink, buffer: Array, size: int) -> Callable[[int], None]:
         while left:
             length = min(left, buffer.size, size)
             offset = int(random.integers(0, (size - length) // BLOCK + 1)) * BLOCK
-            link.move(Extents(np.zeros(1, np.int64), np.array([offset]), np.array([length]), np.zeros(1, np.int64)), buffer)
+            link.move(
+                Extents(np.zeros(1, np.int64), np.array([offset]), np.array([length]), np.zeros(1, np.int64)), buffer
+            )
             left -= length
 
     return work

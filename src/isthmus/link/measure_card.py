@@ -1,8 +1,10 @@
-"""Measuring a GPU: copies, requests of kernels to host memory, launches, edges pushed; and what the host does meanwhile.
+"""Measuring a GPU: copies, requests of kernels to host memory, launches, edges pushed; and what the host does
+meanwhile.
 
-Everything goes through the card that runs use, so what the host spends on a call is measured with it. Each round measures every kind of
-work once, and the median of the rounds counts. Before the first round every kind runs once, which compiles its kernel; how long the first
-two kernels take is measured as well. Managed memory is written by the host before a kernel reads it, so that its pages migrate.
+Everything goes through the card that runs use, so what the host spends on a call is measured with it. Each round
+measures every kind of work once, and the median of the rounds counts. Before the first round every kind runs once,
+which compiles its kernel; how long the first two kernels take is measured as well. Managed memory is written by the
+host before a kernel reads it, so that its pages migrate.
 """
 
 from __future__ import annotations
@@ -80,7 +82,9 @@ class CardSamples:
 
 
 class Bench:
-    """Memory and kernels for measuring a card. `clock` tells seconds. Use it as a context manager: all memory is freed at its end."""
+    """Memory and kernels for measuring a card. `clock` tells seconds. Use it as a context manager: all memory is freed
+    at its end.
+    """
 
     def __init__(self, card: Card, trial: Trial, clock: Callable[[], float]) -> None:
         self.card, self.trial, self._clock = card, trial, clock
@@ -122,9 +126,14 @@ class Bench:
 
 
 def measure_card(
-    card: Card, gpu: str, threads: int | None = None, rounds: int = ROUNDS, trial: Trial = TRIAL,
-    clock: Callable[[], float] = time.perf_counter, progress: Progress = SILENT,
-) -> CardSamples:  # fmt: skip
+    card: Card,
+    gpu: str,
+    threads: int | None = None,
+    rounds: int = ROUNDS,
+    trial: Trial = TRIAL,
+    clock: Callable[[], float] = time.perf_counter,
+    progress: Progress = SILENT,
+) -> CardSamples:
     """Measure a card and its host."""
     with contextlib.closing(Team(threads)) as team, Bench(card, trial, clock) as bench:
         push = pushes(bench)
@@ -132,7 +141,10 @@ def measure_card(
         reading = reads(bench)
         kernel_seconds = bench.seconds(reading["direct 1"].work)  # compiles another one
         works = {**copies(bench), **reading, **launches(bench), "edge_rate": Timed(push, trial.rows * trial.degree)}
-        meters = {"packing": pack_lists(team, aligned_empty(sizes.now.trial_buffer, np.uint8)), "host_edge_rate": host_pushes(team, trial)}
+        meters = {
+            "packing": pack_lists(team, aligned_empty(sizes.now.trial_buffer, np.uint8)),
+            "host_edge_rate": host_pushes(team, trial),
+        }
         kinds: dict[str, list[float]] = {name: [] for name in works}
         for timed in works.values():
             bench.seconds(timed.work, timed.prepare)
@@ -174,7 +186,9 @@ def copies(bench: Bench) -> dict[str, Timed]:
 
 
 def reads(bench: Bench) -> dict[str, Timed]:
-    """Kernels that read mapped memory by requests of 1 to 4 sectors, by bytes; managed memory, by bytes; and single pages, by number."""
+    """Kernels that read mapped memory by requests of 1 to 4 sectors, by bytes; managed memory, by bytes; and single
+    pages, by number.
+    """
     card, lines, faults = bench.card, bench.trial.lines, bench.trial.faults
     far: Shared = bench.take(card.mapped, np.ones(lines * WARP, np.uint32))
     managed: Shared = bench.take(card.managed, np.ones(lines * WARP, np.uint32))
@@ -183,19 +197,26 @@ def reads(bench: Bench) -> dict[str, Timed]:
     kernels = measuring.build_reading(card.gpu)
 
     def of(sectors: int) -> Work:
-        return lambda: bench.launch(kernels.read_lines, far.device, lines, sectors * SECTOR // far.host.itemsize, STEP, sums)
+        return lambda: bench.launch(
+            kernels.read_lines, far.device, lines, sectors * SECTOR // far.host.itemsize, STEP, sums
+        )
 
     def link_pages() -> None:
         """The first entry of each page says where the next one begins."""
         links.host[:: APART // 4] = (np.arange(faults) + 1) % faults * (APART // 4)
 
     return {
-        **{f"direct {sectors}": Timed(of(sectors), lines * sectors * SECTOR) for sectors in range(1, LINE // SECTOR + 1)},
+        **{
+            f"direct {sectors}": Timed(of(sectors), lines * sectors * SECTOR)
+            for sectors in range(1, LINE // SECTOR + 1)
+        },
         "managed_bandwidth": Timed(
-            lambda: bench.launch(kernels.read_lines, managed.device, lines, WARP, 1, sums), lines * LINE, lambda: managed.host.fill(1)
+            lambda: bench.launch(kernels.read_lines, managed.device, lines, WARP, 1, sums),
+            lines * LINE,
+            lambda: managed.host.fill(1),
         ),
         "fault_seconds": Timed(lambda: bench.launch(kernels.chase, links.device, faults, sums), faults, link_pages),
-    }  # fmt: skip
+    }
 
 
 def launches(bench: Bench) -> dict[str, Timed]:
@@ -207,7 +228,10 @@ def launches(bench: Bench) -> dict[str, Timed]:
         for _ in range(often):
             bench.launch(fill, memory[:1], 0)
 
-    return {"launch_seconds": Timed(little, often), "fill_bandwidth": Timed(lambda: bench.launch(fill, memory, 0), memory.nbytes)}
+    return {
+        "launch_seconds": Timed(little, often),
+        "fill_bandwidth": Timed(lambda: bench.launch(fill, memory, 0), memory.nbytes),
+    }
 
 
 def pushes(bench: Bench) -> Work:
@@ -216,7 +240,10 @@ def pushes(bench: Bench) -> Work:
     targets = bench.upload(random_targets(trial))
     values, marks = bench.upload(np.zeros(trial.vertices, np.int64)), bench.upload(np.zeros(trial.vertices, np.uint8))
     offsets = bench.upload(np.arange(trial.rows + 1) * trial.degree)
-    vertices, lengths = bench.upload(np.arange(trial.rows, dtype=np.uint32)), bench.upload(np.full(trial.rows, trial.degree))
+    vertices, lengths = (
+        bench.upload(np.arange(trial.rows, dtype=np.uint32)),
+        bench.upload(np.full(trial.rows, trial.degree)),
+    )
     counts, weights = bench.upload(np.full(len(WIDTHS), trial.rows)), bench.upload(np.zeros(1, np.int32))
 
     build, runs = functools.cache(lambda: measuring.build_pushing(card.gpu).push), itertools.count(1)
@@ -224,9 +251,25 @@ def pushes(bench: Bench) -> Work:
     def push() -> None:
         begins, ends = offsets[:-1], offsets[1:]
         bench.launch(
-            build(), 1, 0, vertices, begins, begins, lengths, counts, min(WARP, card.threads), LINE // 4, begins, ends, targets, weights,
-            (values,), (values,), (-next(runs),), marks,
-        )  # fmt: skip
+            build(),
+            1,
+            0,
+            vertices,
+            begins,
+            begins,
+            lengths,
+            counts,
+            min(WARP, card.threads),
+            LINE // 4,
+            begins,
+            ends,
+            targets,
+            weights,
+            (values,),
+            (values,),
+            (-next(runs),),
+            marks,
+        )
 
     return push
 
@@ -241,9 +284,25 @@ def host_pushes(team: Team, trial: Trial) -> Meter:
     def part(index: int, sent: int) -> None:
         first, last = index * PIECE, min((index + 1) * PIECE, trial.rows)
         loop(
-            first, last, first * trial.degree, last * trial.degree, 0, 0, nothing, True, begins, ends, targets, weights, (values,),
-            (values,), (sent,), marks, queue, 0,
-        )  # fmt: skip
+            first,
+            last,
+            first * trial.degree,
+            last * trial.degree,
+            0,
+            0,
+            nothing,
+            True,
+            begins,
+            ends,
+            targets,
+            weights,
+            (values,),
+            (values,),
+            (sent,),
+            marks,
+            queue,
+            0,
+        )
 
     part(0, 0)  # compiles it
     runs = itertools.count(1)

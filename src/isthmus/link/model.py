@@ -8,7 +8,7 @@ exactly. `costs.py` computes seconds from the counts, and `clock.py` what overla
 | `move` | cudaMemcpyAsync of every extent | bytes in full requests |
 | `gather` | a kernel that reads mapped memory | requests of 32 to 128 bytes, list by list |
 | `pack` | the host packs lists, then one cudaMemcpyAsync | packed bytes and their index |
-| `page` | a kernel that reads managed memory | pages, faults in batches, evictions; pages that the hint leaves far, as `gather` |
+| `page` | a kernel reads managed memory | pages, faults in batches, evictions; pages left far, as `gather` |
 | `prefetch` | cudaMemPrefetchAsync | pages, without faults |
 | `copy_back` | cudaMemcpy to the host, waited for | bytes to the host |
 
@@ -53,13 +53,17 @@ class ModelLink(Link):
         self.pages: ManagedMemory | None = None
         if page_bytes:
             if page_bytes < device.managed.page_bytes:
-                raise BudgetError(f"managed memory needs at least one page of {device.managed.page_bytes} bytes; got {page_bytes}")
+                raise BudgetError(
+                    f"managed memory needs at least one page of {device.managed.page_bytes} bytes; got {page_bytes}"
+                )
             self.pages = ManagedMemory(self._sections, device.managed, self._page_memory(page_bytes))
 
     def move(self, extents: Extents, buffer: Array, channel: int = 0) -> int:
         moved = self._carry(extents, buffer, channel)
         copies = int(extents.lengths.size)
-        return self._count(channel, Moved(moved, 0, self._full(moved), copies, link_seconds=costs.bulk(self.device, moved, copies)))
+        return self._count(
+            channel, Moved(moved, 0, self._full(moved), copies, link_seconds=costs.bulk(self.device, moved, copies))
+        )
 
     def gather(self, extents: Extents, buffer: Array, lists: ListSpans, channel: int = 0) -> int:
         """Fill `buffer` with extents that hold the lists a kernel reads; returns the requests it would make."""
@@ -70,20 +74,29 @@ class ModelLink(Link):
         """The traffic of a kernel that reads these lists where they are. It is not added to what the link has moved."""
         return self._direct(lists.extents())
 
-    def pack(self, extents: Extents, buffer: Array, index_bytes: int, channel: int = 0, cores: int | None = None) -> int:
+    def pack(
+        self, extents: Extents, buffer: Array, index_bytes: int, channel: int = 0, cores: int | None = None
+    ) -> int:
         """Fill `buffer` with extents of any length that the host packs first.
 
-        `index_bytes` is the size of the index of list starts; both go in one copy. `cores`: how many pack; None means all.
+        `index_bytes` is the size of the index of list starts; both go in one copy. `cores`: how many pack; None means
+        all.
         """
         packed = self._carry_packed(extents, buffer, channel, cores)
         moved = packed + index_bytes
         return self._count(
             channel,
             Moved(
-                moved, 0, self._full(moved), 1, link_seconds=costs.bulk(self.device, moved, 1),
-                host_seconds=costs.compaction(self.device, requests.fetched(extents, self.device.host.fetch_bytes), moved, cores),
+                moved,
+                0,
+                self._full(moved),
+                1,
+                link_seconds=costs.bulk(self.device, moved, 1),
+                host_seconds=costs.compaction(
+                    self.device, requests.fetched(extents, self.device.host.fetch_bytes), moved, cores
+                ),
             ),
-        )  # fmt: skip
+        )
 
     def page(self, extents: Extents, buffer: Array, lists: ListSpans, channel: int = 0) -> int:
         """Fill `buffer` with extents that hold the lists a kernel reads from managed pages.
@@ -151,7 +164,9 @@ class ModelLink(Link):
         link = self.device.link
         counts = requests.count(lists.offsets, lists.lengths, link.request_bytes, link.sector_bytes)
         sectors = int(counts @ np.arange(1, counts.size + 1))
-        return Moved(sectors * link.sector_bytes, 0, int(counts.sum()), link_seconds=float(costs.direct(self.device, counts)))
+        return Moved(
+            sectors * link.sector_bytes, 0, int(counts.sum()), link_seconds=float(costs.direct(self.device, counts))
+        )
 
     def _paged(self, migrated: Migrated) -> Moved:
         """The traffic of pages that migrated by faults."""

@@ -13,8 +13,13 @@ from isthmus.link.ssd import SsdLink
 
 
 def open_link(
-    snapshot: Snapshot, arrays: list[FarArray], far: str = "auto", verify: bool = True, may_measure: bool = True, say: Say = ignore,
-) -> Link:  # fmt: skip
+    snapshot: Snapshot,
+    arrays: list[FarArray],
+    far: str = "auto",
+    verify: bool = True,
+    may_measure: bool = True,
+    say: Say = ignore,
+) -> Link:
     """A link to some arrays of a snapshot. A disk without a profile is measured first if needed.
 
     `far`: "ram" first reads arrays that are in files into memory, and then uses a link to that memory.

@@ -1,7 +1,7 @@
 """Threads that pack lists side by side. Each copies about as many entries as any other.
 
-Costs assume that all cores pack (`costs.py`), as HyTGraph's host does (section VIII). If few vertices are active, costs assume one core,
-and the caller packs by itself (`ALONE`); `engines/compaction.py` decides this for both.
+Costs assume that all cores pack (`costs.py`), as HyTGraph's host does (section VIII). If few vertices are active, costs
+assume one core, and the caller packs by itself (`ALONE`); `engines/compaction.py` decides this for both.
 """
 
 from __future__ import annotations
@@ -29,7 +29,9 @@ class Packers:
             return
         cuts = np.searchsorted(places, np.linspace(int(places[0]), int(places[-1]), self._threads + 1)[1:-1])
         bounds = [0, *cuts.tolist(), count]
-        parts = self._pool.map(lambda k: pack(source, begins, lengths, places, out, bounds[k], bounds[k + 1]), range(self._threads))
+        parts = self._pool.map(
+            lambda k: pack(source, begins, lengths, places, out, bounds[k], bounds[k + 1]), range(self._threads)
+        )
         for _ in parts:
             pass
 

@@ -22,7 +22,9 @@ class Pages(Link):
         self._evicts = evicts
         self._link, self._block = link, link.profile.block
         self.profile, self.notes = link.profile, link.notes
-        self._firsts = np.concatenate([[0], np.cumsum([-(-size // self._block) for size in section_bytes])]).astype(np.int64)
+        self._firsts = np.concatenate([[0], np.cumsum([-(-size // self._block) for size in section_bytes])]).astype(
+            np.int64
+        )
         self.room = memory.size // self._block
         self._memory = memory[: self.room * self._block]
         self._slots = np.full(int(self._firsts[-1]), NONE, np.int64)  # slot of each page
@@ -79,7 +81,9 @@ class Pages(Link):
 
     def _extents(self, pages: Array, places: Array) -> Extents:
         sections = np.searchsorted(self._firsts, pages, "right") - 1
-        return Extents(sections, (pages - self._firsts[sections]) * self._block, np.full(pages.size, self._block), places)
+        return Extents(
+            sections, (pages - self._firsts[sections]) * self._block, np.full(pages.size, self._block), places
+        )
 
     def _bring(self, wanted: Array, channel: int) -> int:
         self._clock += 1

@@ -1,7 +1,8 @@
 """The link to a stored graph with an overlay of changes: it delivers the changed graph as if that were stored.
 
-Engines, caches and kernels know nothing of it. Blocks of the changed graph begin elsewhere than stored ones, so one of them may need two
-stored blocks. That hardly matters for long reads; for single lists only their own stored blocks are read (`gather`).
+Engines, caches and kernels know nothing of it. Blocks of the changed graph begin elsewhere than stored ones, so one of
+them may need two stored blocks. That hardly matters for long reads; for single lists only their own stored blocks are
+read (`gather`).
 """
 
 from __future__ import annotations
@@ -27,7 +28,9 @@ class PatchedLink(Link):
     def move(self, extents: Extents, buffer: Array, channel: int = 0) -> int:
         widths, counts = self._reader.widths[extents.sections], self._reader.counts[extents.sections]
         lasts = np.minimum((extents.offsets + extents.lengths) // widths, counts)
-        return self._reader.read(Pieces(extents.sections, extents.offsets // widths, lasts, extents.places), buffer.view(np.uint8), channel)
+        return self._reader.read(
+            Pieces(extents.sections, extents.offsets // widths, lasts, extents.places), buffer.view(np.uint8), channel
+        )
 
     def gather(self, extents: Extents, buffer: Array, lists: ListSpans, channel: int = 0) -> int:
         """Only the lists themselves: the rest of the extents' blocks stays as it was."""
@@ -37,7 +40,14 @@ class PatchedLink(Link):
             mine = np.flatnonzero(extents.sections == section)
             offsets, places = extents.offsets[mine], extents.places[mine]
             at = np.searchsorted(offsets, lists.begins * width, "right") - 1
-            found.append((np.full(lists.begins.size, section), lists.begins, lists.ends, places[at] + lists.begins * width - offsets[at]))
+            found.append(
+                (
+                    np.full(lists.begins.size, section),
+                    lists.begins,
+                    lists.ends,
+                    places[at] + lists.begins * width - offsets[at],
+                )
+            )
         columns = [np.concatenate(column) for column in zip(*found, strict=True)]
         return self._reader.read(Pieces(*columns), buffer.view(np.uint8), channel)
 

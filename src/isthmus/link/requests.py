@@ -45,7 +45,8 @@ def count(begins: Array, lengths: Array, line: int = 128, sector: int = 32) -> A
     lines = last // sectors - first // sectors + 1
     single = lines == 1
     counts = np.bincount(last[single] - first[single] + 1, minlength=sectors + 1)
-    counts += np.bincount(sectors - first[~single] % sectors, minlength=sectors + 1)  # from the list's start to the end of its line
+    # From the list's start to the end of its line.
+    counts += np.bincount(sectors - first[~single] % sectors, minlength=sectors + 1)
     counts += np.bincount(last[~single] % sectors + 1, minlength=sectors + 1)
     counts[sectors] += int((lines[~single] - 2).sum())
     return counts[1:]

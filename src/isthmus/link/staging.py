@@ -1,4 +1,5 @@
-"""Extents cut into groups that pass through a buffer: whole blocks are read into it, and parts of it go on to their places.
+"""Extents cut into groups that pass through a buffer: whole blocks are read into it, and parts of it go on to their
+places.
 
 Pure: what is read and what goes where. `cuda_disk.py` does it.
 """
@@ -27,7 +28,8 @@ class Group:
 def groups(extents: Extents, section_bytes: Array, room: int) -> Iterator[Group]:
     """Cut extents of any alignment into groups whose blocks fit in `room` bytes, at least four blocks.
 
-    Extents of a section that lie side by side, or in the same block, are read together. What lies past a section's end is left out.
+    Extents of a section that lie side by side, or in the same block, are read together. What lies past a section's end
+    is left out.
     """
     sections, offsets, lengths, places = cut(extents, section_bytes, room - 2 * BLOCK)
     firsts, lasts = offsets // BLOCK, -(-(offsets + lengths) // BLOCK)
@@ -60,4 +62,6 @@ def group(sections: Array, offsets: Array, lengths: Array, places: Array, firsts
     np.maximum.at(end, runs, lasts)
     sizes = (end - begin) * BLOCK
     at = np.cumsum(sizes) - sizes
-    return Group(Extents(sections[fresh], begin * BLOCK, sizes, at), at[runs] + offsets - begin[runs] * BLOCK, lengths, places)
+    return Group(
+        Extents(sections[fresh], begin * BLOCK, sizes, at), at[runs] + offsets - begin[runs] * BLOCK, lengths, places
+    )

@@ -1,4 +1,6 @@
-"""Connected components of three kinds. A component's label is its first node, so sorted labels give NetworkX's order."""
+"""Connected components of three kinds. A component's label is its first node, so sorted labels give NetworkX's
+order.
+"""
 
 from __future__ import annotations
 

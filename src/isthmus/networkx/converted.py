@@ -1,6 +1,7 @@
 """A NetworkX graph as arrays: nodes numbered in their order, and the ends of each edge as NetworkX lists them.
 
-Graphs of Isthmus are made of the arrays when an algorithm needs them, and kept: one without weights, one for each attribute.
+Graphs of Isthmus are made of the arrays when an algorithm needs them, and kept: one without weights, one for each
+attribute.
 """
 
 from __future__ import annotations
@@ -23,8 +24,8 @@ Array = np.ndarray[Any, Any]
 class Converted(BackendGraph):
     """The nodes and edges of a NetworkX graph, with some of its attributes.
 
-    `attributes` has a value for every edge by name. `data`, `node_data` and `graph_data` have all attributes, if they were asked
-    for; `keys` are those of the edges of a multigraph.
+    `attributes` has a value for every edge by name. `data`, `node_data` and `graph_data` have all attributes, if they
+    were asked for; `keys` are those of the edges of a multigraph.
     """
 
     def __init__(self, nodes: list[Any], sources: Array, targets: Array, directed: bool, multigraph: bool) -> None:

@@ -18,18 +18,28 @@ from isthmus.networkx.stored import Stored
 
 
 def convert_from_nx(
-    graph: Any, edge_attrs: dict[str, Any] | None = None, node_attrs: dict[str, Any] | None = None, preserve_edge_attrs: bool = False,
-    preserve_node_attrs: bool = False, preserve_graph_attrs: bool = False, name: str | None = None, graph_name: str | None = None,
-) -> BackendGraph:  # fmt: skip
+    graph: Any,
+    edge_attrs: dict[str, Any] | None = None,
+    node_attrs: dict[str, Any] | None = None,
+    preserve_edge_attrs: bool = False,
+    preserve_node_attrs: bool = False,
+    preserve_graph_attrs: bool = False,
+    name: str | None = None,
+    graph_name: str | None = None,
+) -> BackendGraph:
     """A graph of the backend with the edge attributes in `edge_attrs` (names and defaults), or with all."""
     if isinstance(graph, BackendGraph):
         return graph
     if type(graph).__getitem__ is not nx.Graph.__getitem__:
-        raise NotImplementedError(f"{type(graph).__name__} computes neighbours by its own rule, so its edges cannot be converted")
+        raise NotImplementedError(
+            f"{type(graph).__name__} computes neighbours by its own rule, so its edges cannot be converted"
+        )
     nodes, multigraph = list(graph), graph.is_multigraph()
     sources, targets, keys, data = edges_of(graph, preserve_edge_attrs)
     numbers = dict(zip(nodes, range(len(nodes)), strict=True))
-    converted = Converted(nodes, numbered(numbers, sources), numbered(numbers, targets), graph.is_directed(), multigraph)
+    converted = Converted(
+        nodes, numbered(numbers, sources), numbered(numbers, targets), graph.is_directed(), multigraph
+    )
     converted.keys, converted.data = keys, data
     for attribute, default in (edge_attrs or {}).items():
         converted.attributes[attribute] = [value for *_, value in graph.edges(data=attribute, default=default)]
@@ -69,7 +79,12 @@ def converted_back(graph: Converted) -> Any:
 
 def empty(graph: Converted) -> Any:
     """A NetworkX graph with the nodes of a converted one, and no edges."""
-    kinds = {(False, False): nx.Graph, (True, False): nx.DiGraph, (False, True): nx.MultiGraph, (True, True): nx.MultiDiGraph}
+    kinds = {
+        (False, False): nx.Graph,
+        (True, False): nx.DiGraph,
+        (False, True): nx.MultiGraph,
+        (True, True): nx.MultiDiGraph,
+    }
     made = kinds[graph.is_directed(), graph.is_multigraph()]()
     made.graph.update(graph.graph_data)
     made.add_nodes_from(graph.nodes if graph.node_data is None else zip(graph.nodes, graph.node_data, strict=True))

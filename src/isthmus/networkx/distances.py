@@ -45,7 +45,9 @@ def nearest_first(G: BackendGraph, distances: Array, reached: Array) -> dict[Any
     return dict(zip(G.named(places), distances[places].tolist(), strict=True))
 
 
-def from_everywhere(G: BackendGraph, weight: str | None, cutoff: float | None = None) -> Iterator[tuple[Any, dict[Any, Any]]]:
+def from_everywhere(
+    G: BackendGraph, weight: str | None, cutoff: float | None = None
+) -> Iterator[tuple[Any, dict[Any, Any]]]:
     """(Node, distances from it) for every node. Searches without weights share passes over the edges.
 
     Weights are read before the first node is asked for: if they are not supported, NetworkX can still take over.
@@ -57,7 +59,11 @@ def searched(G: BackendGraph, graph: Graph, reads: bool, cutoff: float | None) -
     with G.session(graph) as session:
         for first in range(0, len(G), MOST):
             sources = G.named(np.arange(first, min(first + MOST, len(G))))
-            found = (search(G, session, source, True, cutoff) for source in sources) if reads else together(G, session, sources, cutoff)
+            found = (
+                (search(G, session, source, True, cutoff) for source in sources)
+                if reads
+                else together(G, session, sources, cutoff)
+            )
             for source, (distances, reached) in zip(sources, found, strict=True):
                 yield source, nearest_first(G, distances, reached)
 

@@ -1,7 +1,8 @@
-"""A graph that NetworkX hands to the backend: what its functions ask of a graph, and what the backend's algorithms need.
+"""A graph that NetworkX hands to the backend: what its functions ask of a graph, and what the backend's algorithms
+need.
 
-There are two kinds. `Converted` has the edges of a NetworkX graph as arrays, and numbers its nodes in their order. `Stored` is
-a graph of Isthmus, whose edges stay where they are.
+There are two kinds. `Converted` has the edges of a NetworkX graph as arrays, and numbers its nodes in their order.
+`Stored` is a graph of Isthmus, whose edges stay where they are.
 """
 
 from __future__ import annotations
@@ -60,7 +61,9 @@ class BackendGraph(ABC):
 
     @abstractmethod
     def weighted(self, weight: str | None) -> tuple[Graph, bool]:
-        """(The graph with this attribute as its weights, whether to read them: not if no edge has it, as each then counts as 1)."""
+        """(The graph with this attribute as its weights, whether to read them: not if no edge has it, as each then
+        counts as 1).
+        """
 
     @abstractmethod
     def simple(self) -> Graph:
@@ -94,7 +97,9 @@ class BackendGraph(ABC):
         return node in self
 
     def session(self, graph: Graph) -> Session:
-        """A session on one of this graph's graphs, with the options of the backend's configuration and of this graph."""
+        """A session on one of this graph's graphs, with the options of the backend's configuration and of this
+        graph.
+        """
         config = nx.config.backends.isthmus
         given = {name: config[name] for name in DEFAULTS if config[name] is not None}
         return Session(graph, **{**given, **self.options})

@@ -1,14 +1,16 @@
 """What NetworkX is told about the backend when it is imported, so this file imports nothing.
 
-`FUNCTIONS` is the list of functions that the backend has; what each adds to NetworkX's own documentation is shown there. A test
-compares it with `backend.py`.
+`FUNCTIONS` is the list of functions that the backend has; what each adds to NetworkX's own documentation is shown
+there. A test compares it with `backend.py`.
 """
 
 from __future__ import annotations
 
 from typing import Any
 
-BY_DISTANCE = "The dictionary is in ascending order of distances; vertices at the same distance are in the order of the graph."
+BY_DISTANCE = (
+    "The dictionary is in ascending order of distances; vertices at the same distance are in the order of the graph."
+)
 NOT_NEGATIVE = "Weights are numbers of at least 0."
 
 FUNCTIONS = {
@@ -29,7 +31,8 @@ FUNCTIONS = {
     "is_connected": "",
     "is_strongly_connected": "",
     "is_weakly_connected": "",
-    "katz_centrality": "`tol` bounds the relative error of every score. `alpha` and `beta` are numbers above 0; no `nstart`.",
+    "katz_centrality": "`tol` bounds the relative error of every score. `alpha` and `beta` are numbers above 0; no "
+    "`nstart`.",
     "maximum_spanning_edges": "By Kruskal's rules: the edges, and their order, are NetworkX's.",
     "maximum_spanning_tree": "By Kruskal's rules: the tree is NetworkX's.",
     "minimum_spanning_edges": "By Kruskal's rules: the edges, and their order, are NetworkX's.",
@@ -38,7 +41,8 @@ FUNCTIONS = {
     "number_connected_components": "",
     "number_strongly_connected_components": "",
     "number_weakly_connected_components": "",
-    "pagerank": "`tol` bounds the L1 error of the whole answer, which NetworkX's does not. `alpha` is above 0 and below 1.",
+    "pagerank": "`tol` bounds the L1 error of the whole answer, which NetworkX's does not. `alpha` is above 0 and "
+    "below 1.",
     "shortest_path_length": f"{NOT_NEGATIVE} {BY_DISTANCE}",
     "single_source_bellman_ford_path_length": f"{NOT_NEGATIVE} {BY_DISTANCE}",
     "single_source_dijkstra_path_length": f"{NOT_NEGATIVE} {BY_DISTANCE}",

@@ -1,7 +1,7 @@
 """Lengths of shortest paths, by `bfs`, `multi_source_bfs` and `sssp`.
 
-Dictionaries are in ascending order of distances, as NetworkX's are. Paths themselves are not claimed: where several are shortest,
-NetworkX takes the one that it meets first, which depends on the order in which edges were added.
+Dictionaries are in ascending order of distances, as NetworkX's are. Paths themselves are not claimed: where several are
+shortest, NetworkX takes the one that it meets first, which depends on the order in which edges were added.
 """
 
 from __future__ import annotations

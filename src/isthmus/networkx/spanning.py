@@ -1,8 +1,8 @@
 """Spanning trees by Kruskal's rules.
 
-Of edges with equal weights Kruskal takes the first, in the order of the graph's edges. So edges are ranked by weight and then by
-that order, and the minimum spanning forest by rank has exactly the edges that NetworkX chooses. Prim's and Borůvka's rules
-choose others. A stored graph has no order of insertion; there ties go to the edge with the smaller ids.
+Of edges with equal weights Kruskal takes the first, in the order of the graph's edges. So edges are ranked by weight
+and then by that order, and the minimum spanning forest by rank has exactly the edges that NetworkX chooses. Prim's and
+Borůvka's rules choose others. A stored graph has no order of insertion; there ties go to the edge with the smaller ids.
 """
 
 from __future__ import annotations
@@ -24,7 +24,11 @@ OTHERS = ("prim", "boruvka", "borůvka")
 
 
 def kruskal(arguments: dict[str, Any]) -> str | None:
-    return f"algorithm: only kruskal is supported, got {arguments['algorithm']}" if arguments["algorithm"] in OTHERS else None
+    return (
+        f"algorithm: only kruskal is supported, got {arguments['algorithm']}"
+        if arguments["algorithm"] in OTHERS
+        else None
+    )
 
 
 def by_stored_weights(arguments: dict[str, Any]) -> str | None:
@@ -40,30 +44,42 @@ def not_stored(arguments: dict[str, Any]) -> str | None:
 
 @claimed(by_name("weight"), kruskal, by_stored_weights)
 def minimum_spanning_edges(
-    G: BackendGraph, algorithm: str = "kruskal", weight: str | None = "weight", keys: bool = True, data: bool = True,
+    G: BackendGraph,
+    algorithm: str = "kruskal",
+    weight: str | None = "weight",
+    keys: bool = True,
+    data: bool = True,
     ignore_nan: bool = False,
-) -> Iterator[tuple[Any, ...]]:  # fmt: skip
+) -> Iterator[tuple[Any, ...]]:
     check(algorithm)
     return edges(G, weight, True, keys, data, ignore_nan)
 
 
 @claimed(by_name("weight"), kruskal, not_stored)
 def maximum_spanning_edges(
-    G: BackendGraph, algorithm: str = "kruskal", weight: str | None = "weight", keys: bool = True, data: bool = True,
+    G: BackendGraph,
+    algorithm: str = "kruskal",
+    weight: str | None = "weight",
+    keys: bool = True,
+    data: bool = True,
     ignore_nan: bool = False,
-) -> Iterator[tuple[Any, ...]]:  # fmt: skip
+) -> Iterator[tuple[Any, ...]]:
     check(algorithm)
     return edges(G, weight, False, keys, data, ignore_nan)
 
 
 @claimed(by_name("weight"), kruskal, by_stored_weights)
-def minimum_spanning_tree(G: BackendGraph, weight: str | None = "weight", algorithm: str = "kruskal", ignore_nan: bool = False) -> Any:
+def minimum_spanning_tree(
+    G: BackendGraph, weight: str | None = "weight", algorithm: str = "kruskal", ignore_nan: bool = False
+) -> Any:
     check(algorithm)
     return tree(G, weight, True, ignore_nan)
 
 
 @claimed(by_name("weight"), kruskal, not_stored)
-def maximum_spanning_tree(G: BackendGraph, weight: str | None = "weight", algorithm: str = "kruskal", ignore_nan: bool = False) -> Any:
+def maximum_spanning_tree(
+    G: BackendGraph, weight: str | None = "weight", algorithm: str = "kruskal", ignore_nan: bool = False
+) -> Any:
     check(algorithm)
     return tree(G, weight, False, ignore_nan)
 
@@ -73,7 +89,9 @@ def check(algorithm: str) -> None:
         raise ValueError(f"{algorithm} is not a valid choice for an algorithm.")
 
 
-def edges(G: BackendGraph, weight: str | None, minimum: bool, keys: bool, data: bool, ignore_nan: bool) -> Iterator[tuple[Any, ...]]:
+def edges(
+    G: BackendGraph, weight: str | None, minimum: bool, keys: bool, data: bool, ignore_nan: bool
+) -> Iterator[tuple[Any, ...]]:
     """The edges of the forest in ascending order of weights (descending for a maximum one), as NetworkX yields them."""
     found = edges_with_data(G, places(G, weight, minimum, ignore_nan)) if isinstance(G, Converted) else of_stored(G)
     for source, target, *key, attributes in found:

@@ -1,4 +1,5 @@
-"""A graph of Isthmus for NetworkX's functions: `nx.pagerank(ist.networkx_graph(g))` runs on the store, which is not converted.
+"""A graph of Isthmus for NetworkX's functions: `nx.pagerank(ist.networkx_graph(g))` runs on the store, which is not
+converted.
 
 Its weights are the attribute "weight"; no edge has any other attribute, so with another one every edge counts as 1.
 """

@@ -5,8 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 CANNOT = {  # by file and test
-    ("test_strongly_connected.py", "test_condensation_mapping_and_members"): "it expects components in the order in which NetworkX's "
-    "search ends; here they are in the order of their first nodes",
+    (
+        "test_strongly_connected.py",
+        "test_condensation_mapping_and_members",
+    ): "it expects components in the order in which NetworkX's "
+    "search ends; here they are in the order of their first nodes"
 }
 
 

@@ -25,7 +25,9 @@ def clustering(G: BackendGraph, nodes: Any = None, weight: str | None = None) ->
 
 
 @claimed(undirected, no_multigraph, UNWEIGHTED)
-def average_clustering(G: BackendGraph, nodes: Any = None, weight: str | None = None, count_zeros: bool = True) -> float:
+def average_clustering(
+    G: BackendGraph, nodes: Any = None, weight: str | None = None, count_zeros: bool = True
+) -> float:
     found = clustering(G, nodes)
     values: list[float] = [value for value in found.values() if count_zeros or abs(value) > 0]
     return sum(values) / len(values)

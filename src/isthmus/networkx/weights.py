@@ -17,7 +17,9 @@ def all_ones(values: list[Any]) -> bool:
 
 
 def as_weights(name: str, values: list[Any]) -> Array:
-    """Weights as int64 if all are whole, else float64. Raises NotImplementedError if one is no finite number of at least 0."""
+    """Weights as int64 if all are whole, else float64. Raises NotImplementedError if one is no finite number of at
+    least 0.
+    """
     try:
         weights = np.array(values)
     except ValueError:  # lists of several lengths
@@ -32,7 +34,9 @@ def as_weights(name: str, values: list[Any]) -> Array:
         usable = (np.abs(weights.astype(np.float64)) < EXACT).all() and weights.sum(dtype=np.float64) < LONGEST
         weights = weights.astype(np.int64)
     if not usable or (weights < 0).any():
-        raise NotImplementedError(f"edge attribute {name!r}: weights that are negative, not finite or beyond 2**53 are not supported")
+        raise NotImplementedError(
+            f"edge attribute {name!r}: weights that are negative, not finite or beyond 2**53 are not supported"
+        )
     return weights
 
 

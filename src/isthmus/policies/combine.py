@@ -1,8 +1,8 @@
 """Combining: which partitions make one task, once each has an engine.
 
-A recipe names one of the ways below. HyTGraph (Wang et al., ICDE 2023), Algorithm 1, lines 15-24, combines at most k = 4
-neighbouring filter partitions, and all partitions of any other engine. It drops every (k+1)th filter partition in a row;
-here that one begins the next group.
+A recipe names one of the ways below. HyTGraph (Wang et al., ICDE 2023), Algorithm 1, lines 15-24, combines at most k =
+4 neighbouring filter partitions, and all partitions of any other engine. It drops every (k+1)th filter partition in a
+row; here that one begins the next group.
 """
 
 from __future__ import annotations
@@ -22,7 +22,9 @@ TOGETHER = 4  # HyTGraph: filter partitions in one task
 
 @dataclass(frozen=True)
 class Groups:
-    """Partitions in groups, each for one task: group g is partitions[cuts[g]:cuts[g + 1]], for the engine choices[g]."""
+    """Partitions in groups, each for one task: group g is partitions[cuts[g]:cuts[g + 1]], for the engine
+    choices[g].
+    """
 
     choices: Array
     cuts: Array

@@ -1,8 +1,9 @@
 """A link's rates, corrected by the measured times of reads.
 
-A calibration takes a minute on an idle disk. A run has its own mix of read sizes, and other programs may use the disk. If
-an iteration waited for the link and (almost) one engine did all the moving, the amount moved / the time is an observation
-of that engine's rate. The corrected rate follows observations slowly, and stays within a factor of the calibrated one.
+A calibration takes a minute on an idle disk. A run has its own mix of read sizes, and other programs may use the disk.
+If an iteration waited for the link and (almost) one engine did all the moving, the amount moved / the time is an
+observation of that engine's rate. The corrected rate follows observations slowly, and stays within a factor of the
+calibrated one.
 """
 
 from __future__ import annotations

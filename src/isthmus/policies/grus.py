@@ -1,20 +1,22 @@
 """Grus's choice: near memory goes to what is used most; edges that do not fit are read from far memory.
 
-Grus (Wang et al., TACO 2021), section 4.1.2 and Algorithm 1. Structures are prefetched whole by priority while they fit:
-vertex state and frontier, then offsets, then edges. The first that does not fit (always the edges, here) is prefetched up
-to tau of the near memory left, and nothing below it: the part that holds the source's edges with tau = 0.5 for searches,
-the part from the start with tau = 0.8 where all vertices are active at first. All other pages are mapped (the hint
-accessed-by): a kernel reads them where they are, without faults, and nothing is evicted. The pages do that by themselves
-(`link/managed.py`). This file decides only what to prefetch.
+Grus (Wang et al., TACO 2021), section 4.1.2 and Algorithm 1. Structures are prefetched whole by priority while they
+fit: vertex state and frontier, then offsets, then edges. The first that does not fit (always the edges, here) is
+prefetched up to tau of the near memory left, and nothing below it: the part that holds the source's edges with tau =
+0.5 for searches, the part from the start with tau = 0.8 where all vertices are active at first. All other pages are
+mapped (the hint accessed-by): a kernel reads them where they are, without faults, and nothing is evicted. The pages do
+that by themselves (`link/managed.py`). This file decides only what to prefetch.
 
-Where this differs: the paper leaves memory free so that pages that migrate later do not evict others. Over PCIe none migrates: the
-hint does not move pages, and the driver follows the device's access counters only where host and device share page tables. So
-the memory left over stays empty, as in the release, and on a modelled card a tau of 1 is the fastest; where counters are followed
-(`gh200`), it fills. On a disk a page that was read is near anyway, so pages are kept while there is room (`link/pages.py`).
+Where this differs: the paper leaves memory free so that pages that migrate later do not evict others. Over PCIe none
+migrates: the hint does not move pages, and the driver follows the device's access counters only where host and device
+share page tables. So the memory left over stays empty, as in the release, and on a modelled card a tau of 1 is the
+fastest; where counters are followed (`gh200`), it fills. On a disk a page that was read is near anyway, so pages are
+kept while there is room (`link/pages.py`).
 
-The paper's "chunk containing the source's edges" is placed so that the source is in its middle, as far as the ends allow.
-Prefetching ends at whole partitions. Algorithm 1 treats a structure that fits exactly as one that does not. Its list puts
-offsets before the frontier, its text after; both are far smaller than edges. `link/hints.py` explains the hints of unified memory.
+The paper's "chunk containing the source's edges" is placed so that the source is in its middle, as far as the ends
+allow. Prefetching ends at whole partitions. Algorithm 1 treats a structure that fits exactly as one that does not. Its
+list puts offsets before the frontier, its text after; both are far smaller than edges. `link/hints.py` explains the
+hints of unified memory.
 """
 
 from __future__ import annotations
@@ -39,7 +41,9 @@ def prefetched(sizes: Array, near_bytes: int, tau: float) -> Array:
 
 
 def region(partition_bytes: Array, room: int, source: int | None = None) -> Array:
-    """Which partitions to prefetch into `room` bytes: from the start, or around the one that holds the source's edges."""
+    """Which partitions to prefetch into `room` bytes: from the start, or around the one that holds the source's
+    edges.
+    """
     cuts = np.concatenate([[0], np.cumsum(partition_bytes, dtype=np.int64)])
     begin = 0
     if source is not None:

@@ -49,18 +49,26 @@ class Costs:
 
 
 class HyTGraph(Policy):
-    """Algorithm 1, lines 2-13. `engines`: those to choose from; alpha = 0 also switches compaction off, gamma = 1 the damping.
+    """Algorithm 1, lines 2-13. `engines`: those to choose from; alpha = 0 also switches compaction off, gamma = 1 the
+    damping.
 
-    `round_up` counts whole round trips, as the paper does with partitions of 1,000 of them. Where a partition takes only
-    a few round trips, as in a scaled-down experiment, choices are better without it.
+    `round_up` counts whole round trips, as the paper does with partitions of 1,000 of them. Where a partition takes
+    only a few round trips, as in a scaled-down experiment, choices are better without it.
     """
 
     name = "hytgraph"
 
     def __init__(
-        self, alpha: float = ALPHA, beta: float = BETA, gamma: float = GAMMA, in_a_round_trip: int = IN_A_ROUND_TRIP,
-        index_bytes: int = INDEX_BYTES, packing_rate: float = np.inf, round_up: bool = True, engines: frozenset[int] = ENGINES,
-    ) -> None:  # fmt: skip
+        self,
+        alpha: float = ALPHA,
+        beta: float = BETA,
+        gamma: float = GAMMA,
+        in_a_round_trip: int = IN_A_ROUND_TRIP,
+        index_bytes: int = INDEX_BYTES,
+        packing_rate: float = np.inf,
+        round_up: bool = True,
+        engines: frozenset[int] = ENGINES,
+    ) -> None:
         self._alpha, self._beta, self._gamma = alpha, beta, gamma
         self._in_a_round_trip, self._index_bytes = in_a_round_trip, index_bytes
         self._packing_rate = packing_rate  # bytes in the time of one round trip; infinite: transfer alone counts
@@ -89,4 +97,6 @@ class HyTGraph(Policy):
         )
         with np.errstate(invalid="ignore"):  # 0 x infinity: alpha or beta and an engine switched off
             pack = (packed < self._alpha * whole) & (packed < self._beta * single)
-        return np.where(activity.edges > 0, np.where(pack, COMPACTION, np.where(single < whole, ZERO_COPY, FILTER)), NOTHING)
+        return np.where(
+            activity.edges > 0, np.where(pack, COMPACTION, np.where(single < whole, ZERO_COPY, FILTER)), NOTHING
+        )

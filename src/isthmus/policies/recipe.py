@@ -40,7 +40,8 @@ class Recipe:
     name: str
     policy: Policy
     cache: str = "none"  # or partitions, vertices, hot_subgraph, pages
-    further_runs: Mapping[str, int] = field(default_factory=dict)  # by engine: further runs of a delivery, for order-free programs
+    # by engine: further runs of a delivery, for order-free programs.
+    further_runs: Mapping[str, int] = field(default_factory=dict)
     weighs_launches: bool = False  # on a modelled device: weigh the costs of launches, copies and further runs
     settle: bool = False  # on graphs with long paths: run each partition until nothing in it changes
     merge: bool = False  # read across gaps that cost less than another request
@@ -49,7 +50,8 @@ class Recipe:
     recompute: bool = False  # one more run while the link is the bottleneck
     best_first: bool = False  # weighted searches defer vertices whose values will probably still improve
     bottom_up: bool = False  # a breadth-first search may switch to bottom-up search
-    sweeps: bool = False  # PageRank sweeps over in-edges; otherwise by deltas, with fewer and fewer active vertices, as published
+    # PageRank sweeps over in-edges; otherwise by deltas, with fewer and fewer active vertices, as published.
+    sweeps: bool = False
     combine: str = "buffers"  # which partitions make a task: a way of policies/combine.py
     order: str = "plain"  # of tasks: plain, or contribution, for which the store should be in hub order
     queue: bool = False  # whole partitions stay near, and run again while others are on their way
@@ -79,17 +81,20 @@ class Recipe:
         """The recipe with some parts switched off."""
         unknown = [name for name in switched_off if name not in SWITCHES]
         if unknown:
-            raise OptionError(f"without: expected some of {', '.join(SWITCHES)}, got {', '.join(unknown) or 'an empty name'}")
+            raise OptionError(
+                f"without: expected some of {', '.join(SWITCHES)}, got {', '.join(unknown) or 'an empty name'}"
+            )
         off: dict[str, Any] = {}
         for name in switched_off:
             off |= SWITCHES[name]
         return replace(self, **off)
 
     def on_model(self, sides: int, levels: bool) -> Recipe:
-        """The recipe for a modelled device: without parts that use measured times, with its overrides if a program follows one side.
+        """The recipe for a modelled device: without parts that use measured times, with its overrides if a program
+        follows one side.
 
-        PageRank goes by deltas there, whatever the recipe. `levels`: the program is a breadth-first search, for which switching to
-        bottom-up saves more than further runs.
+        PageRank goes by deltas there, whatever the recipe. `levels`: the program is a breadth-first search, for which
+        switching to bottom-up saves more than further runs.
         """
         timeless = replace(self, settle=False, merge=False, correct=False, ahead=False, recompute=False, sweeps=False)
         if not self.modelled or sides > 1:

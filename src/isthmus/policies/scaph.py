@@ -8,9 +8,10 @@ unknown, so the paper decides by UD, the edges of the active vertices. A partiti
     UD > beta x edges of the partition, and UD has grown since the last iteration.
 
 High-value partitions are run again by `schedule/levels.py`; of low-value ones UD is packed, moved and run once. The
-evaluation (section 6.3) compares four variants. HVSP treats all partitions as high-value, LVSP all as low-value. HBASE runs
-a loaded partition several times in a row instead of through the queue (after CLIP). LBASE is LVSP without packing: whole
-partitions run once (after Graphie) and stay near while there is room. All of them move and run whole partitions one by one.
+evaluation (section 6.3) compares four variants. HVSP treats all partitions as high-value, LVSP all as low-value. HBASE
+runs a loaded partition several times in a row instead of through the queue (after CLIP). LBASE is LVSP without packing:
+whole partitions run once (after Graphie) and stay near while there is room. All of them move and run whole partitions
+one by one.
 
 Where this differs: the release has only the first test. The paper does not say how often HBASE runs a partition (here:
 twice), whether it keeps any near (yes), nor what UD was before the first iteration (0).

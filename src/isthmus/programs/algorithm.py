@@ -1,13 +1,13 @@
 """What an algorithm is to its users: a function, declared once, in the file of its program.
 
-    @algorithm
-    def bfs(run: Runner, source: Vertex, depth_limit: Annotated[int | None, Option("Maximum distance.", least=0)] = None) -> Answer:
+    @algorithm def bfs(run: Runner, source: Vertex, depth_limit: Annotated[int | None, Option("Maximum distance.",
+    least=0)] = None) -> Answer:
         \"\"\"Distances in edges from a source.\"\"\"
         return run(BFS(source, depth_limit))
 
-`isthmus.bfs(graph, source, ...)`, `session.bfs(source, ...)`, `isthmus run bfs`, `compare`, `plan`, the table in the docs and
-the conformance suite are derived from that: the parameters are the options that change the answer, the first line of the
-docstring is the help text. A function may run several programs, one after the other; their times add up.
+`isthmus.bfs(graph, source, ...)`, `session.bfs(source, ...)`, `isthmus run bfs`, `compare`, `plan`, the table in the
+docs and the conformance suite are derived from that: the parameters are the options that change the answer, the first
+line of the docstring is the help text. A function may run several programs, one after the other; their times add up.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from typing import Annotated, Any, Protocol, get_args, get_origin, get_type_hint
 from isthmus.checks import flag
 from isthmus.errors import OptionError
 from isthmus.graph.snapshot import Snapshot
-from isthmus.plugins import LAST
+from isthmus.plugins import LAST, first_paragraph
 from isthmus.programs.by_source import BySource
 from isthmus.programs.column import Array, Column
 from isthmus.programs.program import Program
@@ -42,7 +42,8 @@ class Kind(Enum):
 
 @dataclass(frozen=True)
 class Option:
-    """How help and the shell present a parameter. `least`: its smallest value. `flag`: its name on the shell, if different.
+    """How help and the shell present a parameter. `least`: its smallest value. `flag`: its name on the shell, if
+    different.
 
     `metavar` stands for the value in help; for numbers by vertex it names the number. `sample` makes a value from a
     graph, for tests of all algorithms. It is needed where there is no default, or one that does not suit every graph.
@@ -59,7 +60,8 @@ class Option:
 START = "The vertex to start from, by its own id. Default: the one with the most out-edges."
 Vertex = Annotated[Any, Option(START, kind=Kind.VERTEX)]
 UseWeights = Annotated[bool, Option("Follow edges in proportion to their weights.")]
-WEIGHT_WORDS = (None, "weight")  # what NetworkX calls no weights, and the usual ones; a graph here has one weight at most
+# What NetworkX calls no weights, and the usual ones; a graph here has one weight at most.
+WEIGHT_WORDS = (None, "weight")
 MaxIter = Annotated[int, Option("Maximum number of iterations.", least=1)]
 
 
@@ -102,7 +104,9 @@ class Runner(Protocol):
         ...
 
     def sweeps(self, program: Program) -> bool:
-        """Whether to compute PageRank by this program, which sweeps: if the recipe does, or its edges are all near. Else by deltas."""
+        """Whether to compute PageRank by this program, which sweeps: if the recipe does, or its edges are all near.
+        Else by deltas.
+        """
         ...
 
     def __call__(self, program: Program) -> Answer:
@@ -110,7 +114,9 @@ class Runner(Protocol):
         ...
 
     def fits(self, program: Program) -> bool:
-        """Whether all edges would fit in memory; raises BudgetError if the budget is too small to run the program at all."""
+        """Whether all edges would fit in memory; raises BudgetError if the budget is too small to run the program at
+        all.
+        """
         ...
 
     def must_fit(self, program: Program) -> None:
@@ -142,7 +148,8 @@ class Parameter:
 
 @dataclass(frozen=True)
 class Live:
-    """How an algorithm's answer is kept current. `title`: the name that users give it by, such as SSSP in `isthmus.SSSP(source=7)`.
+    """How an algorithm's answer is kept current. `title`: the name that users give it by, such as SSSP in
+    `isthmus.SSSP(source=7)`.
 
     `program` makes the program (or one per source) from a graph and the algorithm's options (some of them, or all).
     """
@@ -159,14 +166,15 @@ class Algorithm:
     function: Callable[..., Answer]
     alias: str | None = None  # another name on the shell
     place: int = LAST  # position in lists
-    sample: Callable[[Snapshot], dict[str, Any] | None] | None = None  # arguments to test it with; None: not on this graph
+    # Arguments to test it with; None: not on this graph.
+    sample: Callable[[Snapshot], dict[str, Any] | None] | None = None
     live: Live | None = None  # how its answer is kept current while a graph changes; None: it is not
     not_live: str | None = None  # why it is not
 
     @property
     def words(self) -> str:
         """The help text in one line."""
-        return (inspect.getdoc(self.function) or self.name).splitlines()[0]
+        return first_paragraph(inspect.getdoc(self.function) or self.name)
 
     @cached_property
     def parameters(self) -> tuple[Parameter, ...]:
@@ -175,11 +183,15 @@ class Algorithm:
         return tuple(parameter_of(each.name, hints.get(each.name, Any), each.default) for each in given)
 
     def check(self, args: tuple[Any, ...], named: dict[str, Any]) -> None:
-        """Raise OptionError for arguments that are missing, too many or given twice, and for flags that are neither True nor False."""
+        """Raise OptionError for arguments that are missing, too many or given twice, and for flags that are neither
+        True nor False.
+        """
         try:
             given = inspect.signature(self.function).bind(None, *args, **named).arguments
         except TypeError as error:
-            raise OptionError(f"{self.name}: {error}; call {self.name}({', '.join(['graph', *map(str, self.parameters)])})") from None
+            raise OptionError(
+                f"{self.name}: {error}; call {self.name}({', '.join(['graph', *map(str, self.parameters)])})"
+            ) from None
         for parameter in self.parameters:
             value = given.get(parameter.name, False)
             if parameter.type is bool and not (parameter.name == "weight" and value in WEIGHT_WORDS):
@@ -206,19 +218,28 @@ def algorithm(function: Callable[..., Answer]) -> Algorithm: ...
 
 @overload
 def algorithm(
-    *, alias: str | None = None, place: int = LAST, sample: Callable[[Snapshot], dict[str, Any] | None] | None = None,
-    live: Live | None = None, not_live: str | None = None,
-) -> Declares: ...  # fmt: skip
+    *,
+    alias: str | None = None,
+    place: int = LAST,
+    sample: Callable[[Snapshot], dict[str, Any] | None] | None = None,
+    live: Live | None = None,
+    not_live: str | None = None,
+) -> Declares: ...
 
 
 def algorithm(
-    function: Callable[..., Answer] | None = None, *, alias: str | None = None, place: int = LAST,
-    sample: Callable[[Snapshot], dict[str, Any] | None] | None = None, live: Live | None = None, not_live: str | None = None,
-) -> Algorithm | Declares:  # fmt: skip
+    function: Callable[..., Answer] | None = None,
+    *,
+    alias: str | None = None,
+    place: int = LAST,
+    sample: Callable[[Snapshot], dict[str, Any] | None] | None = None,
+    live: Live | None = None,
+    not_live: str | None = None,
+) -> Algorithm | Declares:
     """Declare an algorithm by its function, which takes a `Runner` first, then its options, and returns an `Answer`.
 
-    `alias` is another name on the shell, and `sample` makes arguments to test it with. `live` says how a stream keeps its answer current,
-    `not_live` why it cannot. The first line of the docstring is the help text.
+    `alias` is another name on the shell, and `sample` makes arguments to test it with. `live` says how a stream keeps
+    its answer current, `not_live` why it cannot. The first paragraph of the docstring is the help text.
     """
     if function is None:
         return lambda declared: Algorithm(declared.__name__, declared, alias, place, sample, live, not_live)

@@ -4,7 +4,8 @@ Near-far ordering (Davidson et al. 2014) for edges in far memory: a bound splits
 iteration. Edges are followed less often, in about as many iterations. The first bound keeps 1 / (mean degree) of the
 active vertices: about those that are final already.
 
-No published system that a recipe stands for does this, so only `auto` does: `Facts.best_first` says whether the recipe allows it.
+No published system that a recipe stands for does this, so only `auto` does: `Facts.best_first` says whether the recipe
+allows it.
 """
 
 from __future__ import annotations

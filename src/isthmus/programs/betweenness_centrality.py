@@ -1,9 +1,11 @@
-"""Betweenness centrality: the share of shortest paths that lead through a vertex (Brandes 2001), from many sources at once.
+"""Betweenness centrality: the share of shortest paths that lead through a vertex (Brandes 2001), from many sources at
+once.
 
 Up to 64 sources make a batch and share every read, each with a bit of a word per vertex (as in `multi_source_bfs`):
 
 1. FORWARD: breadth-first searches, level by level. An edge that leads one level further adds its tail's path count to
-   its head's. The active vertices of every level are kept in a list; where they are too many, they are found again by level.
+   its head's. The active vertices of every level are kept in a list; where they are too many, they are found again by
+   level.
 2. BACKWARD: the same levels from the last but one to the first. With gain[v] = (1 + dependency[v]) / paths[v], a vertex
    u gathers dependency[u] = paths[u] * (the sum of gain[v] over its edges u -> v that lead one level further). No edge
    skips a level, so these are the edges to heads that are settled already. One bit marks those, and in-edges are not
@@ -37,7 +39,8 @@ MOST = 64  # bits of a word
 FORWARD, BACKWARD = range(2)
 SEEN, HERE, COMING, PATHS, GAINS = range(5)  # in the BACKWARD phase COMING marks settled vertices
 UNREACHED = np.iinfo(np.uint32).max
-VERTEX_BYTES, SOURCE_BYTES = 32, 24  # three words and the score; per source paths, gains, level, its place in a list of active vertices
+# Three words and the score; per source paths, gains, level, its place in a list of active vertices.
+VERTEX_BYTES, SOURCE_BYTES = 32, 24
 
 
 def searches_here(u: Any, degree: Any, state: Any, params: Any) -> Any:
@@ -75,7 +78,9 @@ class Betweenness(Program):
     columns = (Column("betweenness_centrality"),)
     needs_spare_memory = True
 
-    def __init__(self, sources: Sequence[int], batch: int = 1, normalized: bool = True, endpoints: bool = False) -> None:
+    def __init__(
+        self, sources: Sequence[int], batch: int = 1, normalized: bool = True, endpoints: bool = False
+    ) -> None:
         self.sources, self._batch, self._normalized, self._endpoints = sources, batch, normalized, endpoints
         self.state_bytes = VERTEX_BYTES + SOURCE_BYTES * batch
         self._done = 0  # sources of earlier batches
@@ -122,7 +127,9 @@ class Betweenness(Program):
         else:
             finite = facts.team.split(lambda a, b: kernels.arrive_range(a, b, frontier.marks, *given), facts.vertices)
         if not all(finite):
-            raise OptionError(f"{self.name}: more than 1e308 shortest paths lead to a vertex, more than a double can hold")
+            raise OptionError(
+                f"{self.name}: more than 1e308 shortest paths lead to a vertex, more than a double can hold"
+            )
 
     def after(self, state: State, frontier: Any, facts: Facts, iteration: int) -> bool:
         phase, width = state.params
@@ -158,7 +165,9 @@ class Betweenness(Program):
         if frontier.list is not None:
             counts = kernels.settle_rows(frontier.list, *given)
         else:
-            counts = sum(facts.team.split(lambda a, b: kernels.settle_range(a, b, frontier.marks, *given), facts.vertices))
+            counts = sum(
+                facts.team.split(lambda a, b: kernels.settle_range(a, b, frontier.marks, *given), facts.vertices)
+            )
         self._pairs += int(counts.sum())
         if self._endpoints:  # a source is an end of all its paths
             numbers = np.asarray(self.sources[self._done : self._done + width], np.int64)
@@ -186,14 +195,24 @@ class Betweenness(Program):
             kernels.forget_rows(rows, *given)
 
     def remember(self, state: State) -> dict[str, Any]:
-        progress = {"done": self._done, "level": self._level, "active": self._active, "pairs": self._pairs, "depth": self._depth}
+        progress = {
+            "done": self._done,
+            "level": self._level,
+            "active": self._active,
+            "pairs": self._pairs,
+            "depth": self._depth,
+        }
         return {"arrays": state.arrays, "params": state.params, "extra": state.extra, **progress}
 
     def recall(self, state: State, kept: dict[str, Any]) -> None:
         width = state.params[1]
         phase, same = integer(kept["params"][0], FORWARD, BACKWARD), integer(kept["params"][1], width, width)
         state.arrays, state.params, state.extra = kept["arrays"], (phase, same), kept["extra"]
-        self._done, self._level, self._active = integer(kept["done"], 0, len(self.sources)), integer(kept["level"], 0), kept["active"]
+        self._done, self._level, self._active = (
+            integer(kept["done"], 0, len(self.sources)),
+            integer(kept["level"], 0),
+            kept["active"],
+        )
         self._pairs, self._depth = integer(kept["pairs"]), integer(kept["depth"], 0)
 
     def check_recalled(self, state: State, frontier: Any, facts: Facts) -> None:
@@ -217,12 +236,14 @@ class Betweenness(Program):
             "sources": len(self.sources),
             "pairs": self._pairs,
             "depth": self._depth,
-            "highest": float(np.fmax.reduce(columns["betweenness_centrality"], initial=0.0)),  # of those that are not NaN
+            # of those that are not NaN.
+            "highest": float(np.fmax.reduce(columns["betweenness_centrality"], initial=0.0)),
         }
 
 
 def rescale(scores: Array, sources: Sequence[int], directed: bool, normalized: bool, endpoints: bool) -> None:
-    """Scale sums over the sources as NetworkX does, in place: to shares of all pairs or to path counts, also for sampled sources.
+    """Scale sums over the sources as NetworkX does, in place: to shares of all pairs or to path counts, also for
+    sampled sources.
 
     A source's own paths do not lead through it, so its sum is over one source fewer; NaN where no source is left.
     """
@@ -244,10 +265,14 @@ def rescale(scores: Array, sources: Sequence[int], directed: bool, normalized: b
 def betweenness_centrality(
     run: Runner,
     k: Annotated[int | None, Option("Estimate from this many sampled sources. Default: all vertices.", least=1)] = None,
-    normalized: Annotated[bool, Option("Scores are shares of all pairs of vertices; otherwise numbers of paths.")] = True,
+    normalized: Annotated[
+        bool, Option("Scores are shares of all pairs of vertices; otherwise numbers of paths.")
+    ] = True,
     endpoints: Annotated[bool, Option("Count a path at its ends as well.")] = False,
     seed: Annotated[int, Option("Random seed of the sample.")] = 1,
-    sources: Annotated[Any, Option("Estimate from this source; may be repeated.", flag="--source", kind=Kind.VERTICES)] = None,
+    sources: Annotated[
+        Any, Option("Estimate from this source; may be repeated.", flag="--source", kind=Kind.VERTICES)
+    ] = None,
 ) -> Answer:
     """The share of shortest paths that lead through each vertex.
 
@@ -276,7 +301,9 @@ def chosen_sources(graph: Snapshot, k: int | None, seed: int, sources: Any) -> S
 
 
 def in_batches(run: Runner, sources: Sequence[int], normalized: bool, endpoints: bool) -> Betweenness:
-    """The program with the largest batch that fits the budget beside all edges; if the edges do not fit, the largest without them."""
+    """The program with the largest batch that fits the budget beside all edges; if the edges do not fit, the largest
+    without them.
+    """
     fitting: list[Betweenness] = []
     batches = sizes.now.betweenness_batches
     for batch in batches:

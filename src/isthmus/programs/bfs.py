@@ -26,7 +26,8 @@ from isthmus.programs.recalled import integer
 # Beamer's switches, as the GAP Benchmark Suite sets them: bottom up when the frontier has a 15th of the edges left,
 # top down again when it has less than an 18th of the vertices.
 ALPHA, BETA = 15, 18
-# From disk a bottom-up level moves every edge of an unreached vertex, though it looks at few. Following an edge costs twice that.
+# From disk a bottom-up level moves every edge of an unreached vertex, though it looks at few. Following an edge costs
+# twice that.
 SEEK_SHARE = 2
 FEW_EDGES = 1 << 14  # a level this small stays top-down
 GANG = 1 << 20  # edges; threads stay together from level to level up to this size
@@ -61,10 +62,14 @@ class BFS(Monotone):
 
     def __init__(self, source: Any, depth_limit: int | None = None, until: Any = None) -> None:
         program = level
-        super().__init__(program.message, program.initial, program.combine, program.start_value, program.column, program.sides)
+        super().__init__(
+            program.message, program.initial, program.combine, program.start_value, program.column, program.sides
+        )
         self.name = "bfs"
         self.sources, self._until = [source], until
-        self.values_given = {"limit": INT_MAX if depth_limit is None else min(whole("depth_limit", depth_limit, 0), INT_MAX)}
+        self.values_given = {
+            "limit": INT_MAX if depth_limit is None else min(whole("depth_limit", depth_limit, 0), INT_MAX)
+        }
 
     def dtype(self, facts: Facts) -> Any:
         return np.int64
@@ -93,7 +98,12 @@ class BFS(Monotone):
         state.params = (*state.params[:-1], self._level)
         edges = frontier.edges(facts.lists, facts.team)
         self._left -= edges
-        self._seeking = not facts.directed and edges > FEW_EDGES and self._left < SEEK_SHARE * edges and self._level <= state.params[0]
+        self._seeking = (
+            not facts.directed
+            and edges > FEW_EDGES
+            and self._left < SEEK_SHARE * edges
+            and self._level <= state.params[0]
+        )
         if self._seeking:
             frontier.bits(state.arrays[1])
             frontier.take_marks(self._mark_unreached(state.arrays[0], frontier, facts))
@@ -165,7 +175,9 @@ def search_few(distances: Array, front: Array, limit: int, edges: NearEdges, see
 class Search:
     """A breadth-first search over near edges, one level at a time."""
 
-    def __init__(self, limit: int, facts: Facts, edges: NearEdges, levels: Array, seen: Seen, until: int | None = None) -> None:
+    def __init__(
+        self, limit: int, facts: Facts, edges: NearEdges, levels: Array, seen: Seen, until: int | None = None
+    ) -> None:
         self._until = until  # a vertex that ends the search
         self._limit = min(limit, traversal.UNSEEN - 1)
         self._facts, self._edges, self._levels, self._seen = facts, edges, levels, seen
@@ -197,9 +209,17 @@ class Search:
     def _alone(self, size: int, level: int) -> tuple[int, int, int]:
         counted = np.empty((sizes.now.search_levels, 2), np.int64)
         size, swapped, done, edges = traversal.top_down_alone(
-            self._queue, size, *self._edges.lists.arrays, self._edges.targets, self._levels, level, self._limit, self._spare,
-            2 * sizes.now.search_alone if self._facts.team.size > 1 else FEW_EDGES, counted,
-        )  # fmt: skip
+            self._queue,
+            size,
+            *self._edges.lists.arrays,
+            self._edges.targets,
+            self._levels,
+            level,
+            self._limit,
+            self._spare,
+            2 * sizes.now.search_alone if self._facts.team.size > 1 else FEW_EDGES,
+            counted,
+        )
         if swapped:
             self._queue, self._spare = self._spare, self._queue
         self._tell(counted[:done])
@@ -212,7 +232,11 @@ class Search:
             self._seen(active, walked)
 
     def _descend(self, size: int, level: int, edges: int) -> tuple[int, int, int]:
-        team, gate, counted = self._facts.team, gang.gate(traversal.LINES), np.empty((sizes.now.search_levels + 1, 3), np.int64)
+        team, gate, counted = (
+            self._facts.team,
+            gang.gate(traversal.LINES),
+            np.empty((sizes.now.search_levels + 1, 3), np.int64),
+        )
         most = GANG if self._facts.directed else min(GANG, max(self._left // (2 * ALPHA), FEW_EDGES))
         if self._piles is None:
             self._piles = np.empty((2, team.size, self._room), np.uint32)
@@ -223,9 +247,21 @@ class Search:
 
         def work(member: int) -> None:
             traversal.descend(
-                member, team.size, gate, piles, filled, edges, *self._edges.lists.arrays, self._edges.targets, self._levels, level,
-                self._limit, sizes.now.search_alone // 4, max(most, edges), counted,
-            )  # fmt: skip
+                member,
+                team.size,
+                gate,
+                piles,
+                filled,
+                edges,
+                *self._edges.lists.arrays,
+                self._edges.targets,
+                self._levels,
+                level,
+                self._limit,
+                sizes.now.search_alone // 4,
+                max(most, edges),
+                counted,
+            )
 
         team.gang(work, lambda: gang.abandon(gate))
         left, done, more = (int(number) for number in counted[-1])
@@ -241,9 +277,16 @@ class Search:
 
         def part(member: int, index: int) -> None:
             found[member] += traversal.top_down(
-                self._queue, index * step, min((index + 1) * step, size), *self._edges.lists.arrays, self._edges.targets,
-                self._levels, level, self._spare, self._tail,
-            )  # fmt: skip
+                self._queue,
+                index * step,
+                min((index + 1) * step, size),
+                *self._edges.lists.arrays,
+                self._edges.targets,
+                self._levels,
+                level,
+                self._spare,
+                self._tail,
+            )
 
         self._facts.team.share(part, -(-size // step))
         self._queue, self._spare = self._spare, self._queue
@@ -259,9 +302,15 @@ class Search:
 
         def part(member: int, index: int) -> None:
             found[member] += traversal.bottom_up(
-                index * SLICE, min((index + 1) * SLICE, n), *self._edges.lists.arrays, self._edges.targets, self._levels, level, front,
+                index * SLICE,
+                min((index + 1) * SLICE, n),
+                *self._edges.lists.arrays,
+                self._edges.targets,
+                self._levels,
+                level,
+                front,
                 fresh,
-            )  # fmt: skip
+            )
 
         awake = size
         while level <= self._limit:
@@ -280,9 +329,11 @@ class Search:
 
 @algorithm(place=1, live=Live("BFS", lambda graph, source, depth_limit=None: BFS(source, depth_limit)))
 def bfs(
-    run: Runner, source: Vertex, depth_limit: Annotated[int | None, Option("Maximum distance.", least=0)] = None,
+    run: Runner,
+    source: Vertex,
+    depth_limit: Annotated[int | None, Option("Maximum distance.", least=0)] = None,
     predecessors: FindTree = False,
-) -> Answer:  # fmt: skip
+) -> Answer:
     """Distances in edges from a source.
 
     With `predecessors` also a shortest-path tree, which takes a second pass.

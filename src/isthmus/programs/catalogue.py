@@ -5,4 +5,6 @@ from __future__ import annotations
 from isthmus.plugins import Catalogue
 from isthmus.programs.algorithm import Algorithm
 
-ALGORITHMS: Catalogue[Algorithm] = Catalogue("algorithm", "isthmus.programs", "algorithm", lambda part: isinstance(part, Algorithm))
+ALGORITHMS: Catalogue[Algorithm] = Catalogue(
+    "algorithm", "isthmus.programs", "algorithm", lambda part: isinstance(part, Algorithm)
+)

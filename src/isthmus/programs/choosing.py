@@ -45,6 +45,8 @@ def replace_by(values: Array, numbers: Array) -> None:
 
 
 def label_counts(labels: Array, room: Array) -> tuple[int, int]:
-    """(Number of different labels, vertices of the commonest). `room`: an array for one count per label, overwritten."""
+    """(Number of different labels, vertices of the commonest). `room`: an array for one count per label,
+    overwritten.
+    """
     different, most = vertices.count_labels(labels, room)
     return int(different), int(most)

@@ -8,14 +8,16 @@ about the square root of the passes that Jacobi's iteration (pushing deltas) wou
 30 x 30 with two corners held, 288 instead of 51,823 on one of 100 x 100, for the same bound of 1e-6.
 
 The bound: let r[j] be the current that is missing at j. The error is the voltage that these currents alone would cause.
-A current into j raises no voltage more than j's own, and that by at most r[j] times the resistance R[j] of any path from
-j to a held vertex, since taking all other resistors away only raises it (Rayleigh). So no voltage is off by more than
-the sum of R[j] |r[j]|, up to the rounding of float64. A run before finds R and the vertices without a path (`path_resistances`).
-Likewise the currents that flow through the held vertices are off by at most the sum of |r[j]| altogether.
+A current into j raises no voltage more than j's own, and that by at most r[j] times the resistance R[j] of any path
+from j to a held vertex, since taking all other resistors away only raises it (Rayleigh). So no voltage is off by more
+than the sum of R[j] |r[j]|, up to the rounding of float64. A run before finds R and the vertices without a path
+(`path_resistances`). Likewise the currents that flow through the held vertices are off by at most the sum of |r[j]|
+altogether.
 
-The residual that the iteration updates drifts away from the true one by rounding, so the last pass measures it. If it is
-too large, the iteration restarts from there. It stops when a restart did not even halve the residual. Where conductances lie so
-far apart that the bound then exceeds a tenth of the spread of all voltages, there is no answer, but an error.
+The residual that the iteration updates drifts away from the true one by rounding, so the last pass measures it. If it
+is too large, the iteration restarts from there. It stops when a restart did not even halve the residual. Where
+conductances lie so far apart that the bound then exceeds a tenth of the spread of all voltages, there is no answer, but
+an error.
 """
 
 from __future__ import annotations
@@ -41,7 +43,18 @@ from isthmus.programs.weights import no_negative_weights, note_unweighted
 WEIGHING, MEASURING, STEPPING = range(3)  # what a pass multiplies: ones, the voltages, the direction of a step
 VOLTAGES, SUMS, DIRECTIONS, RESIDUAL, STRENGTHS, OHMS = range(6)
 HELD = ("held_strengths", "held_currents")  # found by passes, in this order
-CHANGING = ("steps_left", "_phase", "_squares", "_measured", "error_bound", "current_bound", "spread", "range", "converged")  # attributes
+# Attributes.
+CHANGING = (
+    "steps_left",
+    "_phase",
+    "_squares",
+    "_measured",
+    "error_bound",
+    "current_bound",
+    "spread",
+    "range",
+    "converged",
+)
 LARGEST = sys.float_info.max
 DIGITS = 1e15  # what float64 resolves
 USELESS = 0.1  # of the spread of all voltages: a larger bound that no iteration makes smaller is no answer
@@ -85,9 +98,15 @@ class Circuit(Program):
     columns = (Column("voltage", within=Within.EACH), Column("current", within=Within.TOTAL, figure="current_bound"))
 
     def __init__(
-        self, fixed: dict[Any, float], currents: dict[Any, float], ohms: Array, resistances: bool = False, tol: float = 1e-6,
-        max_iter: int = 10_000, directed: bool = False,
-    ) -> None:  # fmt: skip
+        self,
+        fixed: dict[Any, float],
+        currents: dict[Any, float],
+        ohms: Array,
+        resistances: bool = False,
+        tol: float = 1e-6,
+        max_iter: int = 10_000,
+        directed: bool = False,
+    ) -> None:
         fixed, currents = by_vertex("fixed", fixed), by_vertex("currents", currents)
         if not fixed:
             raise OptionError("fixed: expected at least one vertex that is held at a voltage")
@@ -95,8 +114,12 @@ class Circuit(Program):
         if both is not None:
             raise OptionError(f"currents: vertex {both!r} is held at a voltage, which sets its current")
         self.fixed, self.currents, self.ohms, self.tol, self.steps_left = (
-            fixed, currents, ohms, finite_above_0("tol", tol), whole("max_iter", max_iter, 1),
-        )  # fmt: skip
+            fixed,
+            currents,
+            ohms,
+            finite_above_0("tol", tol),
+            whole("max_iter", max_iter, 1),
+        )
         self._divide = resistances
         self.sides = both_ways(directed)
         self._reference = (min(fixed.values()) + max(fixed.values())) / 2  # voltages are kept relative to it
@@ -120,11 +143,18 @@ class Circuit(Program):
         injected = np.array([facts.number(vertex) for vertex in self.currents], np.int64)
         for vertex, number in zip(self.currents, injected, strict=True):
             if np.isinf(self.ohms[number]):
-                raise OptionError(f"currents: vertex {vertex!r} has no path to a held vertex, so its current has nowhere to go")
+                raise OptionError(
+                    f"currents: vertex {vertex!r} has no path to a held vertex, so its current has nowhere to go"
+                )
         voltages = np.zeros(n)
         voltages[held] = np.array(list(self.fixed.values()), np.float64) - self._reference
         arrays = (voltages, np.zeros(n), np.ones(n), np.zeros(n), np.empty(n), self.ohms)
-        return State(arrays, None, (), {"held": held, "injected": injected, "amperes": np.array(list(self.currents.values()), np.float64)})
+        return State(
+            arrays,
+            None,
+            (),
+            {"held": held, "injected": injected, "amperes": np.array(list(self.currents.values()), np.float64)},
+        )
 
     def before(self, state: State, frontier: Any, facts: Facts) -> None:
         if self._phase == MEASURING:
@@ -147,16 +177,19 @@ class Circuit(Program):
         sums, strengths, held = state.arrays[SUMS], state.arrays[STRENGTHS], state.extra["held"]
         if np.isinf(sums).any():
             raise OptionError(
-                "circuit: a resistance of 0 is a short circuit; join its ends to one vertex" if self._divide
+                "circuit: a resistance of 0 is a short circuit; join its ends to one vertex"
+                if self._divide
                 else "circuit: the conductances at a vertex add up to more than float64 holds"
-            )  # fmt: skip
+            )
         strengths[:] = sums
         state.extra["held_strengths"] = strengths[held]
         strengths[held] = np.inf
         strengths[np.isinf(self.ohms)] = np.inf
         solved = strengths[np.isfinite(strengths)]
         if (solved <= 0).any():  # the search came to it over an edge that its own list does not have
-            raise StoreError("circuit: a vertex has a path to a held one, and no edge that conducts; run isthmus verify on the store")
+            raise StoreError(
+                "circuit: a vertex has a path to a held one, and no edge that conducts; run isthmus verify on the store"
+            )
         with np.errstate(over="ignore"):
             self.range = float(solved.max() / solved.min()) if solved.size else 1.0
         self._phase = MEASURING
@@ -191,14 +224,22 @@ class Circuit(Program):
         squares, bounds, leaks, lows, highs = zip(*parts, strict=True)
         self._squares, self.error_bound, self.current_bound = sum(squares), sum(bounds), sum(leaks)
         if not np.isfinite(self._squares):
-            raise OptionError(TOO_WIDE if self.range > DIGITS else "circuit: voltages, currents or conductances are too large for float64")
+            raise OptionError(
+                TOO_WIDE
+                if self.range > DIGITS
+                else "circuit: voltages, currents or conductances are too large for float64"
+            )
         self.spread = max(highs) - min(lows)
         self.converged = self.error_bound <= self.tol * self.spread
 
     def remember(self, state: State) -> dict[str, Any]:
         """All arrays but the path resistances, and the attributes that change."""
         own = {name: getattr(self, name) for name in CHANGING}
-        return {"arrays": state.arrays[:OHMS], "held": {name: state.extra[name] for name in HELD if name in state.extra}, "own": own}
+        return {
+            "arrays": state.arrays[:OHMS],
+            "held": {name: state.extra[name] for name in HELD if name in state.extra},
+            "own": own,
+        }
 
     def recall(self, state: State, kept: dict[str, Any]) -> None:
         own = kept["own"]
@@ -207,7 +248,10 @@ class Circuit(Program):
         for name, values in kept["held"].items():
             alike(values, np.empty(state.extra["held"].size))
             state.extra[name] = values
-        self.steps_left, self._phase = integer(own["steps_left"], 0, self.steps_left), integer(own["_phase"], WEIGHING, STEPPING)
+        self.steps_left, self._phase = (
+            integer(own["steps_left"], 0, self.steps_left),
+            integer(own["_phase"], WEIGHING, STEPPING),
+        )
         if not kept["held"].keys() <= set(HELD) or (self._phase != WEIGHING and HELD[0] not in kept["held"]):
             raise ValueError(f"expected {HELD[0]!r} of the held vertices")
         for name in CHANGING[2:-1]:
@@ -228,10 +272,13 @@ class Circuit(Program):
     def summary(self, columns: dict[str, Array], state: State) -> dict[str, Any]:
         voltages = columns["voltage"]
         return {
-            "lowest": float(np.nanmin(voltages)), "highest": float(np.nanmax(voltages)),
+            "lowest": float(np.nanmin(voltages)),
+            "highest": float(np.nanmax(voltages)),
             "floating": int(np.count_nonzero(np.isnan(voltages))),
-            "error_bound": float(self.error_bound), "current_bound": float(self.current_bound), "converged": self.converged,
-        }  # fmt: skip
+            "error_bound": float(self.error_bound),
+            "current_bound": float(self.current_bound),
+            "converged": self.converged,
+        }
 
 
 def ends(graph: Snapshot) -> Any:
@@ -245,10 +292,17 @@ def circuit(
     run: Runner,
     fixed: Annotated[
         dict[Any, float],
-        Option("Hold a vertex at a voltage; may be repeated.", flag="--fix", metavar="VOLTS", kind=Kind.BY_VERTEX, sample=ends),
+        Option(
+            "Hold a vertex at a voltage; may be repeated.",
+            flag="--fix",
+            metavar="VOLTS",
+            kind=Kind.BY_VERTEX,
+            sample=ends,
+        ),
     ],
     currents: Annotated[
-        dict[Any, float] | None, Option("Inject a current; may be repeated.", flag="--current", metavar="AMPERES", kind=Kind.BY_VERTEX)
+        dict[Any, float] | None,
+        Option("Inject a current; may be repeated.", flag="--current", metavar="AMPERES", kind=Kind.BY_VERTEX),
     ] = None,
     resistances: Annotated[bool, Option("Weights are resistances, not conductances.")] = False,
     tol: Annotated[float, Option("Bound on the error of every voltage, relative to the spread of all.")] = 1e-6,

@@ -37,10 +37,10 @@ class Within(Enum):
 class Column:
     """The declaration of a column. A name that ends in * stands for all names that begin like it.
 
-    `none` names the values that mean none: some of "high" (the largest integer, infinity), "low" and "nan". Integers of 32
-    bits are shown as int64. `within` and `figure` say what error bound the summary states, and under which name; without
-    them integers must be equal, and real numbers equal up to rounding. `unique`: False where any of several values is right,
-    so that answers only have to agree on which are none.
+    `none` names the values that mean none: some of "high" (the largest integer, infinity), "low" and "nan". Integers of
+    32 bits are shown as int64. `within` and `figure` say what error bound the summary states, and under which name;
+    without them integers must be equal, and real numbers equal up to rounding. `unique`: False where any of several
+    values is right, so that answers only have to agree on which are none.
     """
 
     name: str
@@ -70,7 +70,8 @@ class Column:
         return found
 
     def masked(self, values: Array) -> Array:
-        """Values as users see them: if some mean none, in a masked array, so that no sum, mean or comparison counts them.
+        """Values as users see them: if some mean none, in a masked array, so that no sum, mean or comparison counts
+        them.
 
         The numbers are not copied for it. Its fill value is what stands for none below the mask.
         """

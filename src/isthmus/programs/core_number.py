@@ -79,7 +79,8 @@ class CoreNumber(Program):
         least = min(facts.team.split(lambda a, b: peel.least_left(a, b, *state.arrays, INT_MAX), n), default=INT_MAX)
         if least == INT_MAX:
             return ()
-        least = max(least, 0)  # below zero only if a store holds an edge in one direction; -1 means that a vertex is not removed yet
+        # Below zero only if a store holds an edge in one direction; -1 means that a vertex is not removed yet.
+        least = max(least, 0)
         state.params = (PEELING, int(least))
         return chosen(n, lambda first, last, out: peel.list_left(first, last, *state.arrays, least, out))
 
@@ -91,7 +92,9 @@ class CoreNumber(Program):
         if frontier.list is not None:
             peel.remove_rows(frontier.list, k, cores)
             return
-        facts.team.split(lambda a, b: peel.remove_range(a, b, frontier.marks, frontier.all_active, k, cores), facts.vertices)
+        facts.team.split(
+            lambda a, b: peel.remove_range(a, b, frontier.marks, frontier.all_active, k, cores), facts.vertices
+        )
 
     def after(self, state: State, frontier: Any, facts: Facts, iteration: int) -> bool:
         if frontier.none_next():
@@ -111,7 +114,10 @@ class CoreNumber(Program):
 
     def summary(self, columns: dict[str, Array], state: State) -> dict[str, Any]:
         cores = columns["core_number"]
-        return {"largest": int(cores.max()) if cores.size else 0, "in_largest": int((cores == cores.max()).sum()) if cores.size else 0}
+        return {
+            "largest": int(cores.max()) if cores.size else 0,
+            "in_largest": int((cores == cores.max()).sum()) if cores.size else 0,
+        }
 
 
 @algorithm(live=Live("CoreNumber", lambda graph: CoreNumber(graph.directed, graph.self_loops > 0)))

@@ -39,15 +39,17 @@ CHECKED = 64  # iterations after which values are checked for having grown witho
 class Monotone(Program):
     """value[v] = combine(value[v], message(value[u], weight)) until nothing improves.
 
-    With `start` (0 where `initial` is infinite), one or several sources start with that value and all other vertices with
-    `initial`. Without it all vertices start active, with `initial` or, for initial="vertex", with their place in natural
-    order.
+    With `start` (0 where `initial` is infinite), one or several sources start with that value and all other vertices
+    with `initial`. Without it all vertices start active, with `initial` or, for initial="vertex", with their place in
+    natural order.
     """
 
     spread_array = 0
     weights_from_0 = False  # whether it needs weights of at least 0
 
-    def __init__(self, message: Message, initial: Any, combine: str, start: Any, column: str, sides: tuple[str, ...]) -> None:
+    def __init__(
+        self, message: Message, initial: Any, combine: str, start: Any, column: str, sides: tuple[str, ...]
+    ) -> None:
         if combine not in COMBINE:
             raise rule(message, f"combine: expected one of {', '.join(COMBINE)}, got {combine!r}")
         if initial != "vertex" and not is_number(initial):
@@ -63,7 +65,8 @@ class Monotone(Program):
         self.start_value, self.column, self.sides = start, column, sides
         self.settles = 1 if combine == "min" else -1
         self.reruns = True
-        self.columns = self.columns or (Column(column, none=("high" if combine == "min" else "low", "nan")),)  # the worst value
+        # The worst value.
+        self.columns = self.columns or (Column(column, none=("high" if combine == "min" else "low", "nan")),)
         self.state_bytes = 8 + vertex_bytes(message)
         self.values_given = dict(message.defaults)
         self.sources: list[Any] = []
@@ -204,7 +207,9 @@ def improving(message: Message, combine: str, kind: Any, number: Scalar) -> Func
 
 
 def spreading_by_weight(message: Message, number: Scalar, threshold: int) -> Functions:
-    """The functions of an accumulative program that computes its message for each edge; its threshold is params[threshold]."""
+    """The functions of an accumulative program that computes its message for each edge; its threshold is
+    params[threshold].
+    """
 
     def source(u: Any, degree: Any, state: Any, params: Any) -> Any:
         return state[2][u], degree
@@ -245,8 +250,8 @@ def bound(value: Any, kind: Any) -> Any:
 class ByDeltas(Program):
     """What programs share whose first three arrays are values, residuals and deltas.
 
-    A vertex's residual is taken as its delta, added to its value and sent on. Any order gives the answer, and a vertex may send
-    several times in an iteration.
+    A vertex's residual is taken as its delta, added to its value and sent on. Any order gives the answer, and a vertex
+    may send several times in an iteration.
     """
 
     prefetched_array = 1  # residuals
@@ -289,14 +294,22 @@ class Accumulative(ByDeltas):
             raise rule(message, f"threshold: expected a number of at least 0, got {threshold!r}")
         check_column(message, column, False)
         threshold = max(threshold, np.finfo(np.float64).tiny)  # half of a smaller delta may round back to the delta
-        self.name, self.message, self.initial, self.threshold, self.column = message.name, message, initial, threshold, column
+        self.name, self.message, self.initial, self.threshold, self.column = (
+            message.name,
+            message,
+            initial,
+            threshold,
+            column,
+        )
         self.state_bytes = 24 + vertex_bytes(message)
         self.values_given = dict(message.defaults)
         self.sources: list[Any] = []
 
     def __call__(self, source: Any = None, threshold: float | None = None, **parameters: Any) -> Accumulative:
         """The program with parameters set; with a source, only that vertex starts with a residual."""
-        fresh = Accumulative(self.message, self.initial, self.threshold if threshold is None else threshold, self.column)
+        fresh = Accumulative(
+            self.message, self.initial, self.threshold if threshold is None else threshold, self.column
+        )
         fresh.values_given = self.message.parameters(parameters)
         fresh.sources = as_sources(source)
         fresh.given = fresh.given[0], {"source": source, **fresh.values_given}
@@ -346,11 +359,12 @@ def monotone(
 ) -> Callable[[Callable[..., Any]], Monotone]:
     """Declare a monotone program by the message that an edge carries: values only improve, until nothing does.
 
-    The function's first argument is the value at the edge's source; `weight`, `degree` and `vertex` are given by these names, and other
-    arguments need a default: they are parameters. `combine` ("min" or "max") chooses among messages. With `start`, the source that is
-    given in the call begins with that value, and all other vertices with `initial`; without it all begin with `initial`, which may be
-    "vertex" for each vertex's own number. `column` names the values in results. `sides`: ("out",) follows edges forwards, ("in",)
-    backwards, ("out", "in") both ways. Raises ProgramError, which quotes the line, if a rule is broken.
+    The function's first argument is the value at the edge's source; `weight`, `degree` and `vertex` are given by these
+    names, and other arguments need a default: they are parameters. `combine` ("min" or "max") chooses among messages.
+    With `start`, the source that is given in the call begins with that value, and all other vertices with `initial`;
+    without it all begin with `initial`, which may be "vertex" for each vertex's own number. `column` names the values
+    in results. `sides`: ("out",) follows edges forwards, ("in",) backwards, ("out", "in") both ways. Raises
+    ProgramError, which quotes the line, if a rule is broken.
 
     ```python
     from math import inf
@@ -370,13 +384,16 @@ def monotone(
     return lambda function: Monotone(Message.of(function), initial, combine, start, column, sides)
 
 
-def accumulative(*, initial: float = 1.0, threshold: float = 1e-9, column: str = "value") -> Callable[[Callable[..., Any]], Accumulative]:
+def accumulative(
+    *, initial: float = 1.0, threshold: float = 1e-9, column: str = "value"
+) -> Callable[[Callable[..., Any]], Accumulative]:
     """Declare an accumulative program by the message that an edge carries: what arrives is added up and sent on.
 
-    The function's first argument is the delta of the edge's source, which has been added to its value; the other arguments are those of
-    a monotone message. A vertex is active while its delta exceeds `threshold`. `initial` is the first delta: of all vertices, or of the
-    source if one is given in the call. A vertex must send less in total than it received; otherwise the values grow without end, and
-    the run ends with an error. `column` names the values in results.
+    The function's first argument is the delta of the edge's source, which has been added to its value; the other
+    arguments are those of a monotone message. A vertex is active while its delta exceeds `threshold`. `initial` is the
+    first delta: of all vertices, or of the source if one is given in the call. A vertex must send less in total than it
+    received; otherwise the values grow without end, and the run ends with an error. `column` names the values in
+    results.
 
     ```python
     import isthmus as ist

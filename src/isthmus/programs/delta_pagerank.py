@@ -1,15 +1,15 @@
 """PageRank by deltas: a vertex sends again only when it has received enough since it last sent.
 
-As the GPU systems do it (Maiter's deltas; HyTGraph, Subway, Scaph, Grapin), but with the guarantee of `pagerank.py`. A vertex
-is active while its residual exceeds a threshold; smaller residuals are kept, never dropped. After a last x += r the L1 error of
-x is at most d / (1 - d) |r|, and normalising at most doubles it relative to the sum of x; the run ends when that is at most
-`tol`. With the first threshold, residuals just below it everywhere satisfy the bound if x sums to n. Where dangling vertices
-have absorbed mass, x sums to less and the frontier may become empty too early. Then the threshold is lowered to what the bound
-needs, and the vertices above it become active.
+As the GPU systems do it (Maiter's deltas; HyTGraph, Subway, Scaph, Grapin), but with the guarantee of `pagerank.py`. A
+vertex is active while its residual exceeds a threshold; smaller residuals are kept, never dropped. After a last x += r
+the L1 error of x is at most d / (1 - d) |r|, and normalising at most doubles it relative to the sum of x; the run ends
+when that is at most `tol`. With the first threshold, residuals just below it everywhere satisfy the bound if x sums to
+n. Where dangling vertices have absorbed mass, x sums to less and the frontier may become empty too early. Then the
+threshold is lowered to what the bound needs, and the vertices above it become active.
 
-Any order of propagation gives the answer, and a vertex may send several times in an iteration. The residual shrinks by d each
-time all vertices have sent, no faster, so a tight `tol` takes several times the iterations of `pagerank.py`, which sends
-everything each time and can therefore extrapolate.
+Any order of propagation gives the answer, and a vertex may send several times in an iteration. The residual shrinks by
+d each time all vertices have sent, no faster, so a tight `tol` takes several times the iterations of `pagerank.py`,
+which sends everything each time and can therefore extrapolate.
 """
 
 from __future__ import annotations
@@ -60,12 +60,18 @@ class DeltaPageRank(ByDeltas, PageRank):
     order_free = True
 
     def __init__(
-        self, alpha: float = 0.85, tol: float = 1e-6, max_iter: int = 1000, teleport: dict[Any, float] | None = None,
-        strengths: Array | None = None, beside: int = 0,
-    ) -> None:  # fmt: skip
+        self,
+        alpha: float = 0.85,
+        tol: float = 1e-6,
+        max_iter: int = 1000,
+        teleport: dict[Any, float] | None = None,
+        strengths: Array | None = None,
+        beside: int = 0,
+    ) -> None:
         super().__init__(alpha, tol, max_iter, teleport, strengths, False, beside)
         self._most_iterations, self.max_iter = max_iter, None
-        self.state_bytes = (25 if strengths is None else 33) + beside  # three or four arrays, a mask of those that start
+        # Three or four arrays, a mask of those that start.
+        self.state_bytes = (25 if strengths is None else 33) + beside
 
     @property
     def _first_threshold(self) -> float:

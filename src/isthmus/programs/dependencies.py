@@ -1,13 +1,14 @@
 """Monotone programs that remember what each value depends on (dependency memoisation; Grapin, section 4).
 
-The parent of a vertex is the neighbour whose message gave it its value. When an edge is deleted, only values that depend on it are
-wrong. Value and parent must agree, and the published update (an atomic minimum, then compare-and-swap of the parent) can lose a
-parent: between the two steps of one thread, another may write a better value and its parent, which the first then overwrites. Here
-the parent's word is a lock: a thread takes it, compares once more, writes both, and gives the word back with the new parent. Only an
-improvement takes it, and these are few beside the edges that are looked at.
+The parent of a vertex is the neighbour whose message gave it its value. When an edge is deleted, only values that
+depend on it are wrong. Value and parent must agree, and the published update (an atomic minimum, then compare-and-swap
+of the parent) can lose a parent: between the two steps of one thread, another may write a better value and its parent,
+which the first then overwrites. Here the parent's word is a lock: a thread takes it, compares once more, writes both,
+and gives the word back with the new parent. Only an improvement takes it, and these are few beside the edges that are
+looked at.
 
-Parents never form a cycle, as messages are never better than the values they come from, and a value is only replaced by a better
-one.
+Parents never form a cycle, as messages are never better than the values they come from, and a value is only replaced by
+a better one.
 """
 
 from __future__ import annotations
@@ -28,7 +29,8 @@ STATE_BYTES = 13  # a parent, a byte for having changed, an entry in the list of
 def taken(parents: Any, v: Any) -> Any:
     """The parent of v, after its word was locked."""
     while True:
-        parent = atomic_load(parents, v)  # a plain read need not be repeated while the word is locked, and the loop would never end
+        # a plain read need not be repeated while the word is locked, and the loop would never end.
+        parent = atomic_load(parents, v)
         if np.int64(parent) != LOCKED and atomic_cas(parents, v, parent, np.uint32(LOCKED)) == parent:
             return parent
 
@@ -62,9 +64,9 @@ def stay(v: Any, level: Any, state: Any) -> Any:
 def remembering(program: Monotone, facts: Facts, position: int) -> Functions:
     """The functions of a monotone program, which also write parents: the state's array at `position`.
 
-    Where the message is the value itself (`labels_are_vertices`), all values that depend on each other are equal. So vertices also have
-    levels, in the state's second array: one more than the parent's when the value was written. Values only improve, so a final value
-    comes from a final one, and then every level is larger than the parent's.
+    Where the message is the value itself (`labels_are_vertices`), all values that depend on each other are equal. So
+    vertices also have levels, in the state's second array: one more than the parent's when the value was written.
+    Values only improve, so a final value comes from a final one, and then every level is larger than the parent's.
     """
     better = below if program.combine == "min" else above
     message, kind, number = program.message, program.dtype(facts), vertex_number(program.message, facts, 1)
@@ -110,7 +112,9 @@ def has_levels(program: Monotone) -> bool:
 
 
 class Remembered(Program):
-    """A monotone program in the middle of its work: it goes on from given values and parents, at the vertices in `start`."""
+    """A monotone program in the middle of its work: it goes on from given values and parents, at the vertices in
+    `start`.
+    """
 
     order_free = True
     reruns = True
@@ -139,7 +143,9 @@ class Remembered(Program):
 
 
 def first_values(program: Monotone, facts: Facts, room: int) -> tuple[State, int]:
-    """The state in which a program starts, with room for `room` vertices; and where its parents are among the arrays."""
+    """The state in which a program starts, with room for `room` vertices; and where its parents are among the
+    arrays.
+    """
     begun = program.first_state(facts)
     n, position = facts.vertices, len(begun.arrays)
     arrays = [with_room(array, n, room) for array in begun.arrays]

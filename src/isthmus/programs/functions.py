@@ -1,8 +1,9 @@
 """A program's scalar functions: plain `def`s, which become the text that kernels are compiled with.
 
-`source`, `edge` and `found`, or `nothing`, `sent` and `received`, are what the loops of kernels.skeleton call; that module
-says what each of them means. They are functions of a module, static methods, or functions inside a function. Names from outside
-are resolved when a function is read, so a function inside another is specialised by the values around it.
+`source`, `edge` and `found`, or `nothing`, `sent` and `received`, are what the loops of kernels.skeleton call; that
+module says what each of them means. They are functions of a module, static methods, or functions inside a function.
+Names from outside are resolved when a function is read, so a function inside another is specialised by the values
+around it.
 
 - A number becomes a literal, so one that changes from run to run belongs in `params`.
 - A function is read the same way and is placed before those that call it.
@@ -43,19 +44,30 @@ ARGUMENTS = {
     "received": "v, total, state, params",
 }
 ATOMIC_NAMES = (
-    "atomic_add", "atomic_cas", "atomic_exchange", "atomic_load", "atomic_max", "atomic_min", "atomic_or", "fence", "lowest_bit",
+    "atomic_add",
+    "atomic_cas",
+    "atomic_exchange",
+    "atomic_load",
+    "atomic_max",
+    "atomic_min",
+    "atomic_or",
+    "fence",
+    "lowest_bit",
     "prefetch",
-)  # fmt: skip
+)
 BUILTIN_NAMES = ("min", "max", "abs", "float", "int", "bool", "round", "range", "len")
 # Names that every module of loops has.
-THERE = {id(getattr(atomics, name)): name for name in ATOMIC_NAMES} | {id(getattr(builtins, name)): name for name in BUILTIN_NAMES}
+THERE = {id(getattr(atomics, name)): name for name in ATOMIC_NAMES} | {
+    id(getattr(builtins, name)): name for name in BUILTIN_NAMES
+}
 THERE |= {id(np): "np", id(math): "math"}
 __all__ = ["Functions", "unrolled"]
 
 
 @dataclass(frozen=True)
 class Functions:
-    """What a program does along edges: `source` and `edge`, with `found` if it seeks; or `nothing`, `sent`, `received` if it pulls.
+    """What a program does along edges: `source` and `edge`, with `found` if it seeks; or `nothing`, `sent`, `received`
+    if it pulls.
 
     `gives` is for programs that streams keep current, see kernels.incremental.
     """
@@ -70,11 +82,15 @@ class Functions:
 
     def text(self) -> str:
         """The text of all functions, as kernels are compiled with. Programs of equal text share their machine code."""
-        given = {field.name: getattr(self, field.name) for field in fields(self) if getattr(self, field.name) is not None}
+        given = {
+            field.name: getattr(self, field.name) for field in fields(self) if getattr(self, field.name) is not None
+        }
         needed = ("source", "edge") if {"source", "edge"} & set(given) else ("nothing", "sent", "received")
         missing = [role for role in needed if role not in given]
         if missing:
-            raise ProgramError(f"functions: expected source and edge, or nothing, sent and received; {', '.join(missing)} missing")
+            raise ProgramError(
+                f"functions: expected source and edge, or nothing, sent and received; {', '.join(missing)} missing"
+            )
         text = Text()
         for role, function in given.items():
             text.add(role, function)
@@ -87,7 +103,18 @@ class Text:
     def __init__(self) -> None:
         self.parts: list[str] = []
         self._names: dict[Scalar, str] = {}  # of helpers
-        self._taken = {*ARGUMENTS, *THERE.values(), "njit", "compiled", "called", "inf", "INT_MAX", "INT_MIN", "AHEAD", "message"}
+        self._taken = {
+            *ARGUMENTS,
+            *THERE.values(),
+            "njit",
+            "compiled",
+            "called",
+            "inf",
+            "INT_MAX",
+            "INT_MIN",
+            "AHEAD",
+            "message",
+        }
         self._message: Message | None = None
 
     def add(self, role: str, function: Scalar) -> None:
@@ -120,7 +147,8 @@ class Text:
             return ast.Name(self._helper(value))
         raise source.wrong(
             node.lineno,
-            f"uses {node.id!r}, which is {type(value).__name__} {value!r:.60}; expected a number, a function, an atomic of "
+            f"uses {node.id!r}, which is {type(value).__name__} {value!r:.60}; expected a number, a function, an "
+            f"atomic of "
             "isthmus.kernels.atomics, np or math",
         )
 
@@ -149,12 +177,17 @@ def plain(function: Any, role: str) -> Source:
     if isinstance(function, staticmethod):
         function = function.__func__
     if not isinstance(function, FunctionType):
-        raise ProgramError(f"functions: expected a plain function as {role}, got {type(function).__name__} {function!r:.60}")
+        raise ProgramError(
+            f"functions: expected a plain function as {role}, got {type(function).__name__} {function!r:.60}"
+        )
     return Source.of(function, "a program's function")
 
 
 def visible(source: Source) -> Mapping[str, Any]:
     """The names from outside that a function can use: of the functions around it, of its module, of Python."""
     function = source.function
-    around = {name: cell.cell_contents for name, cell in zip(function.__code__.co_freevars, function.__closure__ or (), strict=True)}
+    around = {
+        name: cell.cell_contents
+        for name, cell in zip(function.__code__.co_freevars, function.__closure__ or (), strict=True)
+    }
     return ChainMap(around, function.__globals__, vars(builtins))

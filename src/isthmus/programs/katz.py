@@ -1,14 +1,14 @@
 """Katz centrality with a guaranteed bound: x = beta + alpha A^T x, summed over walks of growing length.
 
-Every iteration takes the whole residual r into x and leaves r' = alpha A^T r, so that at all times
-alpha A^T x = x + r - beta. Call m the least of (beta - r) / x over all vertices. Once m is above 0,
-alpha A^T x <= (1 - m) x, and with r <= c x the rest of the sum is at most c (1 - m) / m times x, entry by
-entry (Collatz and Wielandt's bound on the spectral radius, read off the iteration itself). So the answer x + r has
-a relative error of at most c (1 - m) / m in every single entry, without knowing the largest eigenvalue; the run
-stops when that is at most `tol`. If alpha is too large for the sum to converge, m never rises above 0. No eigenvalue
-exceeds the largest factor by which an iteration, without its alpha, makes a residual grow (the other bound of Collatz
-and Wielandt): with an alpha below 1 / that factor the sum converges. On bipartite graphs, such as stars, that factor never comes
-near the eigenvalue, so the error names what the sum of all residuals grew by, on average over the second half of the run.
+Every iteration takes the whole residual r into x and leaves r' = alpha A^T r, so that at all times alpha A^T x = x + r
+- beta. Call m the least of (beta - r) / x over all vertices. Once m is above 0, alpha A^T x <= (1 - m) x, and with r <=
+c x the rest of the sum is at most c (1 - m) / m times x, entry by entry (Collatz and Wielandt's bound on the spectral
+radius, read off the iteration itself). So the answer x + r has a relative error of at most c (1 - m) / m in every
+single entry, without knowing the largest eigenvalue; the run stops when that is at most `tol`. If alpha is too large
+for the sum to converge, m never rises above 0. No eigenvalue exceeds the largest factor by which an iteration, without
+its alpha, makes a residual grow (the other bound of Collatz and Wielandt): with an alpha below 1 / that factor the sum
+converges. On bipartite graphs, such as stars, that factor never comes near the eigenvalue, so the error names what the
+sum of all residuals grew by, on average over the second half of the run.
 """
 
 from __future__ import annotations
@@ -37,7 +37,9 @@ PIECE = 1 << 16  # entries looked at together, so that temporary arrays stay sma
 
 
 class Katz(Program):
-    """Katz centrality. `tol` bounds the relative error of every entry. `weight`: a walk counts the product of its weights."""
+    """Katz centrality. `tol` bounds the relative error of every entry. `weight`: a walk counts the product of its
+    weights.
+    """
 
     name = "katz"
     all_active = True
@@ -45,7 +47,13 @@ class Katz(Program):
     columns = (Column("katz_centrality", within=Within.RELATIVE),)
 
     def __init__(
-        self, alpha: float = 0.1, beta: float = 1.0, tol: float = 1e-6, max_iter: int = 1000, weight: bool = False, pulls: bool = True
+        self,
+        alpha: float = 0.1,
+        beta: float = 1.0,
+        tol: float = 1e-6,
+        max_iter: int = 1000,
+        weight: bool = False,
+        pulls: bool = True,
     ) -> None:
         self.alpha, self.beta, self.tol = (
             finite_above_0(name, value) for name, value in (("alpha", alpha), ("beta", beta), ("tol", tol))
@@ -103,7 +111,9 @@ class Katz(Program):
         values, residual = state.arrays[:2]
         if np.isinf(self.error_bound):
             if self.alpha * self.growth < 1:
-                raise OptionError(f"max_iter: {self.max_iter} iterations are too few for any bound on the error; give more")
+                raise OptionError(
+                    f"max_iter: {self.max_iter} iterations are too few for any bound on the error; give more"
+                )
             raise OptionError(self._too_large())
         return {"katz_centrality": np.add(values, residual, out=state.room(values))}
 
@@ -113,7 +123,10 @@ class Katz(Program):
         if len(totals) >= AVERAGED:
             growth = min(growth, float(np.exp((totals[-1] - totals[0]) / (len(totals) - 1))) / self.alpha)
         if not growth < np.inf:
-            return f"alpha: with {self.alpha:g} the weights of this graph are too large for float64; give a much smaller one"
+            return (
+                f"alpha: with {self.alpha:g} the weights of this graph are too large for float64; give a much "
+                f"smaller one"
+            )
         largest = f"the largest that converges is about {1 / growth:.3g}"
         return f"alpha: {self.alpha:g} is too large for this graph; {largest}, so give {0.95 / growth:.3g} or less"
 
@@ -149,7 +162,9 @@ def small_alpha(graph: Snapshot) -> float:
 
 
 class LiveKatz(Spreading):
-    """Katz centrality on a graph that changes. If no |residual| exceeds tol * beta, no entry has a relative error above tol."""
+    """Katz centrality on a graph that changes. If no |residual| exceeds tol * beta, no entry has a relative error above
+    tol.
+    """
 
     name = "katz"
     columns = Katz.columns
@@ -180,7 +195,10 @@ class LiveKatz(Spreading):
         if iteration % CHECKED == 0 and not np.isfinite(state.arrays[1][: facts.vertices]).all():
             raise OptionError(f"katz does not converge on this graph: {self.explain_growth()}")
         if iteration >= LONGEST:
-            raise OptionError(f"alpha: {self.factor:g} is too large for this graph, or nearly so: {LONGEST} iterations were not enough")
+            raise OptionError(
+                f"alpha: {self.factor:g} is too large for this graph, or nearly so: {LONGEST} iterations were "
+                f"not enough"
+            )
         self.error_bound, self.converged = self.tol, True
         return True
 
@@ -193,7 +211,12 @@ class LiveKatz(Spreading):
 
 
 def live_katz(
-    graph: Snapshot, alpha: float = 0.1, beta: float = 1.0, tol: float = 1e-6, normalized: bool = True, weight: bool = False
+    graph: Snapshot,
+    alpha: float = 0.1,
+    beta: float = 1.0,
+    tol: float = 1e-6,
+    normalized: bool = True,
+    weight: bool = False,
 ) -> LiveKatz:
     return LiveKatz(alpha, beta, tol, normalized, weight)
 
@@ -201,7 +224,9 @@ def live_katz(
 @algorithm(live=Live("Katz", live_katz))
 def katz(
     run: Runner,
-    alpha: Annotated[float, Option("Factor for each step of a walk; below 1 / the largest eigenvalue.", sample=small_alpha)] = 0.1,
+    alpha: Annotated[
+        float, Option("Factor for each step of a walk; below 1 / the largest eigenvalue.", sample=small_alpha)
+    ] = 0.1,
     beta: Annotated[float, Option("Score that every vertex starts with.")] = 1.0,
     max_iter: MaxIter = 1000,
     tol: Annotated[float, Option("Bound on the relative error of every entry.")] = 1e-6,
@@ -216,7 +241,10 @@ def katz(
     program = Katz(alpha, beta, tol, max_iter, weight, run.graph.has_in_edges)
     answer = run(program)
     if not program.converged:
-        run.note(f"stopped after {max_iter} iterations; relative errors are bounded by {program.error_bound:.3g}, not by tol = {tol:g}")
+        run.note(
+            f"stopped after {max_iter} iterations; relative errors are bounded by {program.error_bound:.3g}, not by "
+            f"tol = {tol:g}"
+        )
     scores, highest = answer.columns["katz_centrality"], answer.figures["highest"]
     if normalized and highest > 0:
         scores /= highest  # so that squares stay finite

@@ -4,10 +4,10 @@ Every vertex starts with its own label. In each of `max_iter` synchronous rounds
 neighbours, the smallest at a tie. In-edges and out-edges both count, so a neighbour in both directions counts twice. An
 undirected edge counts once at each end.
 
-The commonest label needs the whole list of a vertex, so a round takes the vertices window by window (`windows.Windows`): labels
-are gathered in a table, each list is sorted, and the longest stretch of equal labels wins. A hub whose list is larger than
-the table makes a window of its own, in which the table counts labels instead. Each edge moves once per round and side, except
-in partitions that two windows share. A round that changes nothing is the last.
+The commonest label needs the whole list of a vertex, so a round takes the vertices window by window
+(`windows.Windows`): labels are gathered in a table, each list is sorted, and the longest stretch of equal labels wins.
+A hub whose list is larger than the table makes a window of its own, in which the table counts labels instead. Each edge
+moves once per round and side, except in partitions that two windows share. A round that changes nothing is the last.
 """
 
 from __future__ import annotations
@@ -84,12 +84,16 @@ class LabelPropagation(Program):
             state.arrays[TABLE][: facts.vertices] = 0
             return
         begin, cursors = windows.before(first), state.arrays[CURSORS]
-        facts.team.split(lambda a, b: kernels.lay_out(first + a, first + b, begin, windows.arcs_before, cursors), last - first)
+        facts.team.split(
+            lambda a, b: kernels.lay_out(first + a, first + b, begin, windows.arcs_before, cursors), last - first
+        )
 
     def after(self, state: State, frontier: Any, facts: Facts, iteration: int) -> bool:
         windows, first = state.extra["windows"], state.extra["first"]
         last = windows.end(first)
-        state.extra["changed"] += self._count(state, facts, first) if state.params[0] else self._choose(state, facts, first, last)
+        state.extra["changed"] += (
+            self._count(state, facts, first) if state.params[0] else self._choose(state, facts, first, last)
+        )
         if last == facts.vertices:
             labels, cursors, table, fresh = state.arrays
             state.arrays = (fresh, cursors, table, labels)
@@ -104,7 +108,9 @@ class LabelPropagation(Program):
     def share_done(self, state: State, iteration: int) -> float | None:
         """By rounds, and within one by edges. It may end earlier, when no label changes."""
         windows = state.extra["windows"]
-        within = windows.before(state.extra["first"]) / windows.arcs if windows.arcs and self.done < self.rounds else 0.0
+        within = (
+            windows.before(state.extra["first"]) / windows.arcs if windows.arcs and self.done < self.rounds else 0.0
+        )
         return (self.done + within) / self.rounds if self.rounds else None
 
     def _choose(self, state: State, facts: Facts, first: int, last: int) -> int:
@@ -132,12 +138,21 @@ class LabelPropagation(Program):
     def remember(self, state: State) -> dict[str, Any]:
         """Labels old and new, and how far the round is; the table is for one window only."""
         labels, _, _, fresh = state.arrays
-        return {"labels": labels, "fresh": fresh, "first": state.extra["first"], "changed": state.extra["changed"], "done": self.done}
+        return {
+            "labels": labels,
+            "fresh": fresh,
+            "first": state.extra["first"],
+            "changed": state.extra["changed"],
+            "done": self.done,
+        }
 
     def recall(self, state: State, kept: dict[str, Any]) -> None:
         _, cursors, table, _ = state.arrays
         state.arrays = (kept["labels"], cursors, table, kept["fresh"])
-        state.extra |= {"first": integer(kept["first"], 0, kept["labels"].size - 1), "changed": integer(kept["changed"], 0)}
+        state.extra |= {
+            "first": integer(kept["first"], 0, kept["labels"].size - 1),
+            "changed": integer(kept["changed"], 0),
+        }
         self.done = integer(kept["done"], 0, self.rounds)
 
     def check_recalled(self, state: State, frontier: Any, facts: Facts) -> None:

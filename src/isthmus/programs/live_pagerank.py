@@ -1,8 +1,8 @@
 """PageRank of a graph that changes: deltas of either sign, with the guarantee of `delta_pagerank.py`, or a better one.
 
-Scaling two vectors to a sum of 1 may double their distance. But where residuals of either sign cancel, so that their sum S is small, it
-does not, by the argument of `ranking.py`: let G be the whole walk, which keeps the sum M of the values x, also from vertices without
-edges. Then G x = x + r - S t, t the teleport vector, and
+Scaling two vectors to a sum of 1 may double their distance. But where residuals of either sign cancel, so that their
+sum S is small, it does not, by the argument of `ranking.py`: let G be the whole walk, which keeps the sum M of the
+values x, also from vertices without edges. Then G x = x + r - S t, t the teleport vector, and
 
     G x / M is off by at most d / (1 - d) |r - S t| / M, with |r - S t| <= |r| + |S|,
     and x + r, scaled to a sum of 1, is |S| |t - G x / M| / (M + S) from that.
@@ -29,7 +29,9 @@ FEW = 0.1  # of all teleports: residuals with a larger sum are not cancelled, as
 
 
 class LivePageRank(Spreading):
-    """PageRank on a graph that changes. Scores are n times the equation's, so that a new vertex changes no other's start."""
+    """PageRank on a graph that changes. Scores are n times the equation's, so that a new vertex changes no other's
+    start.
+    """
 
     name = "pagerank"
     columns = PageRank.columns
@@ -62,7 +64,8 @@ class LivePageRank(Spreading):
         if total <= 0 or total + surplus <= 0:
             return np.inf
         walked = d / (1 - d) * (self._around(sums, residual, facts) + 2 * self.off) / total
-        bound = walked + (abs(surplus) * (2 + walked) + 2 * self.off) / (total + surplus)  # two vectors of sum 1 are at most 2 apart
+        # Two vectors of sum 1 are at most 2 apart.
+        bound = walked + (abs(surplus) * (2 + walked) + 2 * self.off) / (total + surplus)
         return bound / self.stays
 
     def _around(self, sums: Sums, residual: Array, facts: Facts) -> float:
@@ -75,7 +78,9 @@ class LivePageRank(Spreading):
         return float(np.abs(residual[:n] - sums.surplus * teleports).sum())
 
     def stretch(self, sums: Sums, facts: Facts) -> tuple[float, Array]:
-        """Residuals with a sum of S would shrink slowly, by d in a pass. (1 + s) x has the residuals (1 + s) r - s own: they cancel."""
+        """Residuals with a sum of S would shrink slowly, by d in a pass. (1 + s) x has the residuals (1 + s) r - s own:
+        they cancel.
+        """
         even = self.teleport is None
         total = (1 - self.factor) * (facts.vertices if even else TELEPORTED)
         if abs(sums.surplus) > FEW * total:
@@ -88,7 +93,9 @@ class LivePageRank(Spreading):
         return (1 - self.factor) * (facts.vertices if self.teleport is None else TELEPORTED) / kept if kept > 0 else 1.0
 
     def enough(self, sums: Sums, part: float) -> float:
-        by_walk = 2 * part * self.allowed(sums.total) - (2 / self.factor - 1) * abs(sums.surplus) - 2 * self.off / self.factor
+        by_walk = (
+            2 * part * self.allowed(sums.total) - (2 / self.factor - 1) * abs(sums.surplus) - 2 * self.off / self.factor
+        )
         return max(by_walk, super().enough(sums, part))
 
     def finished(self, scores: Array) -> Array:
@@ -97,6 +104,10 @@ class LivePageRank(Spreading):
 
 
 def live_pagerank(
-    graph: Snapshot, alpha: float = 0.85, personalization: dict[Any, float] | None = None, tol: float = 1e-6, weight: bool = False
+    graph: Snapshot,
+    alpha: float = 0.85,
+    personalization: dict[Any, float] | None = None,
+    tol: float = 1e-6,
+    weight: bool = False,
 ) -> LivePageRank:
     return LivePageRank(alpha, tol, personalization, weight)

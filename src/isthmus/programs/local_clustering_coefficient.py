@@ -1,7 +1,8 @@
 """Local clustering coefficient as LDBC Graphalytics defines it: the share of pairs of neighbours joined by an edge.
 
-A vertex's d neighbours are those along in-edges and out-edges. Of their d (d - 1) ordered pairs, those count that an edge
-joins; an undirected edge joins both ways. Such edges lie opposite the vertex in its triangles: `triangle_count` counts them.
+A vertex's d neighbours are those along in-edges and out-edges. Of their d (d - 1) ordered pairs, those count that an
+edge joins; an undirected edge joins both ways. Such edges lie opposite the vertex in its triangles: `triangle_count`
+counts them.
 """
 
 from __future__ import annotations

@@ -50,7 +50,9 @@ class Message:
         source.check_names()
         source.check_constants()
         defaults = source.defaults()
-        plain = FunctionType(function.__code__, {**function.__globals__, **NAMES}, function.__name__, function.__defaults__)
+        plain = FunctionType(
+            function.__code__, {**function.__globals__, **NAMES}, function.__name__, function.__defaults__
+        )
         whole = keeps_whole(source.tree)
         return cls(source.name, source.text(), source.quoted(), source.where, source.arguments, defaults, whole, plain)
 
@@ -70,7 +72,10 @@ class Message:
         """Every parameter's value. It has the type of the default where it can, so that nothing recompiles."""
         unknown = set(given) - set(self.defaults)
         if unknown:
-            raise OptionError(f"{self.name}: unknown parameter {', '.join(sorted(unknown))}; it has {', '.join(self.defaults) or 'none'}")
+            raise OptionError(
+                f"{self.name}: unknown parameter {', '.join(sorted(unknown))}; it has "
+                f"{', '.join(self.defaults) or 'none'}"
+            )
         return {name: self._number(name, given.get(name, default), default) for name, default in self.defaults.items()}
 
     def _number(self, name: str, value: Any, default: int | float) -> int | float:
@@ -92,7 +97,9 @@ class Message:
             return  # kernels divide by zero as NumPy does
         except Exception as error:
             raise self.wrong(f"fails: {type(error).__name__}: {error}") from error
-        if isinstance(result, bool | np.bool_ | complex | np.complexfloating) or not isinstance(result, int | float | np.number):
+        if isinstance(result, bool | np.bool_ | complex | np.complexfloating) or not isinstance(
+            result, int | float | np.number
+        ):
             raise self.wrong(f"returns {type(result).__name__}, expected a number")
 
     def wrong(self, complaint: str) -> ProgramError:
@@ -120,7 +127,9 @@ class Source:
             code = function.__code__
             path, first, lines, tree = read(code, code.co_filename)
         except (AttributeError, OSError, TypeError):
-            raise ProgramError(f"{name}: {what} must be a `def` in a file or notebook cell, so that its source can be kept") from None
+            raise ProgramError(
+                f"{name}: {what} must be a `def` in a file or notebook cell, so that its source can be kept"
+            ) from None
         if not isinstance(tree, ast.FunctionDef):
             raise ProgramError(f"{path}:{first}: expected a `def`, got {lines[0].strip()!r}")
         return cls(function, path, first, lines, tree)
@@ -139,7 +148,9 @@ class Source:
 
     def wrong(self, line: int, complaint: str) -> ProgramError:
         """An error that quotes a line, counted from the first."""
-        return ProgramError(f"{self.path}:{self.first + line - 1}: {self.name} {complaint}\n    {self.lines[line - 1].strip()}")
+        return ProgramError(
+            f"{self.path}:{self.first + line - 1}: {self.name} {complaint}\n    {self.lines[line - 1].strip()}"
+        )
 
     def check_arguments(self, least: int = 1) -> None:
         arguments = self.tree.args
@@ -154,9 +165,14 @@ class Source:
         own = {node.id for node in names if isinstance(node.ctx, ast.Store)} | set(self.arguments) | KNOWN
         for node in names:
             if node.id in around:
-                raise self.wrong(node.lineno, f"uses {node.id!r} from the function around it; make it a parameter with a default")
+                raise self.wrong(
+                    node.lineno, f"uses {node.id!r} from the function around it; make it a parameter with a default"
+                )
             if node.id not in own:
-                raise self.wrong(node.lineno, f"uses the name {node.id!r}, which kernels do not have; make it a parameter with a default")
+                raise self.wrong(
+                    node.lineno,
+                    f"uses the name {node.id!r}, which kernels do not have; make it a parameter with a default",
+                )
 
     def check_constants(self) -> None:
         """Refuse whole numbers of more than 64 bits, which would overflow in a kernel."""
@@ -164,7 +180,9 @@ class Source:
             number = constant(node)
             if number is not None and not INT_MIN <= number <= INT_MAX:
                 text = ast.unparse(node)
-                raise self.wrong(node.lineno, f"has {text}, which does not fit 64 bits; write a float, such as 2.0 ** 70")
+                raise self.wrong(
+                    node.lineno, f"has {text}, which does not fit 64 bits; write a float, such as 2.0 ** 70"
+                )
 
     def defaults(self) -> dict[str, int | float]:
         parameters = inspect.signature(self.function).parameters
@@ -174,7 +192,9 @@ class Source:
             if name in GIVEN:
                 continue
             if isinstance(default, bool) or not isinstance(default, int | float | np.integer | np.floating):
-                complaint = f"has a parameter {name!r} that needs a number as default (only {', '.join(GIVEN)} need none)"
+                complaint = (
+                    f"has a parameter {name!r} that needs a number as default (only {', '.join(GIVEN)} need none)"
+                )
                 raise self.wrong(self.tree.lineno, complaint)
             found[name] = default.item() if isinstance(default, np.generic) else default
         return found
@@ -196,7 +216,9 @@ class Source:
 
 @functools.lru_cache(maxsize=1024)
 def read(code: CodeType, path: str) -> tuple[str, int, list[str], ast.AST]:
-    """A function's file, first line, lines and tree. `path` is in the cache key because equal codes may lie in different files."""
+    """A function's file, first line, lines and tree. `path` is in the cache key because equal codes may lie in
+    different files.
+    """
     lines, first = inspect.getsourcelines(code)
     try:
         tree: ast.AST = ast.parse(textwrap.dedent("".join(lines))).body[0]

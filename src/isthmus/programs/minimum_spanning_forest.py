@@ -38,7 +38,9 @@ def natural(u: Any, state: Any) -> Any:
 
 
 def choosing(place: Scalar, kind: Any) -> Functions:
-    """Each edge that leaves a component is a candidate of it. `place` finds a vertex in natural order; weights are of `kind`."""
+    """Each edge that leaves a component is a candidate of it. `place` finds a vertex in natural order; weights are of
+    `kind`.
+    """
 
     def source(u: Any, degree: Any, state: Any, params: Any) -> Any:
         a = place(u, state)
@@ -131,7 +133,11 @@ class SpanningForest(Program):
         weights = columns["weight"]
         with np.errstate(over="ignore"):  # a sum that is too large is infinite, and noted
             total = sum(weights.tolist()) if weights.dtype.kind == "i" else float(weights.sum())
-        return {"edges": int(weights.size), "trees": int(state.arrays[COMPONENTS].size - weights.size), "total_weight": total}
+        return {
+            "edges": int(weights.size),
+            "trees": int(state.arrays[COMPONENTS].size - weights.size),
+            "total_weight": total,
+        }
 
 
 def weight_kind(facts: Facts) -> Any:

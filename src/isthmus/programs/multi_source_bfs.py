@@ -1,8 +1,8 @@
 """Breadth-first searches from up to 64 sources that share every read (MS-BFS, Then et al. 2014).
 
-A vertex has three words with one bit per source: the searches that have seen it, those that are at it now, and those that
-come next. An edge passes the searches at its tail on to its head, unless they have seen it. Levels are synchronous: the
-searches that come in one iteration are at the vertex in the next, when their distance is recorded.
+A vertex has three words with one bit per source: the searches that have seen it, those that are at it now, and those
+that come next. An edge passes the searches at its tail on to its head, unless they have seen it. Levels are
+synchronous: the searches that come in one iteration are at the vertex in the next, when their distance is recorded.
 """
 
 from __future__ import annotations
@@ -78,13 +78,18 @@ class MultiSourceBFS(Program):
         if frontier.list is not None:
             masks.arrive_rows(frontier.list, level, *state.arrays, distances)
             return
-        facts.team.split(lambda a, b: masks.arrive_range(a, b, frontier.marks, level, *state.arrays, distances), facts.vertices)
+        facts.team.split(
+            lambda a, b: masks.arrive_range(a, b, frontier.marks, level, *state.arrays, distances), facts.vertices
+        )
 
     def remember(self, state: State) -> dict[str, Any]:
         return {"arrays": state.arrays, "extra": state.extra}
 
     def recall(self, state: State, kept: dict[str, Any]) -> None:
-        state.arrays, state.extra = kept["arrays"], {**kept["extra"], "level": integer(kept["extra"]["level"], 0, UNREACHED - 1)}
+        state.arrays, state.extra = (
+            kept["arrays"],
+            {**kept["extra"], "level": integer(kept["extra"]["level"], 0, UNREACHED - 1)},
+        )
         for words in state.arrays:
             bits(words, len(self.sources))
 
@@ -105,7 +110,11 @@ def first_vertices(graph: Snapshot) -> Any:
 def live_searches(graph: Snapshot, sources: Any) -> BySource:
     def summary(columns: dict[str, Array], programs: list[Program]) -> dict[str, Any]:
         reached = [column[column != INT_MAX] for column in columns.values()]
-        return {"sources": len(columns), "reached": sum(map(len, reached)), "depth": max(int(found.max()) for found in reached)}
+        return {
+            "sources": len(columns),
+            "reached": sum(map(len, reached)),
+            "depth": max(int(found.max()) for found in reached),
+        }
 
     return BySource("multi_source_bfs", MultiSourceBFS.columns, "distance_", as_sources(sources), MOST, BFS, summary)
 
@@ -114,7 +123,8 @@ def live_searches(graph: Snapshot, sources: Any) -> BySource:
 def multi_source_bfs(
     run: Runner,
     sources: Annotated[
-        Any, Option("A vertex to start from; up to 64 times.", flag="--source", kind=Kind.VERTICES, sample=first_vertices)
+        Any,
+        Option("A vertex to start from; up to 64 times.", flag="--source", kind=Kind.VERTICES, sample=first_vertices),
     ],
 ) -> Answer:
     """Distances in edges from many sources at once.

@@ -1,9 +1,9 @@
 """Inference of a layered neural network (Scaph's digit recognition), for many inputs that share every read.
 
-Vertices are neurons; an edge adds its weight times its tail's value to its head. One iteration per layer: the neurons of
-a layer send value times weight to the next one, which sums up, adds its biases and applies its activation. So every edge
-moves once altogether, however many inputs there are. Values are kept for two layers only, the one that sends and the
-one that receives: a row per neuron, with a value per input.
+Vertices are neurons; an edge adds its weight times its tail's value to its head. One iteration per layer: the neurons
+of a layer send value times weight to the next one, which sums up, adds its biases and applies its activation. So every
+edge moves once altogether, however many inputs there are. Values are kept for two layers only, the one that sends and
+the one that receives: a row per neuron, with a value per input.
 
 Every edge must lead from its layer to the next; the first that does not stops the run. A neuron of value 0 (relu makes
 many) sends nothing.
@@ -43,7 +43,9 @@ def layer_depths(layer: int) -> int:
 
 @dataclass
 class Layers:
-    """The layers of a network. `ranks` numbers the vertices (in natural order) layer by layer; `starts`: each first rank, and the end."""
+    """The layers of a network. `ranks` numbers the vertices (in natural order) layer by layer; `starts`: each first
+    rank, and the end.
+    """
 
     ranks: Array
     starts: list[int]
@@ -61,7 +63,10 @@ class Layers:
         if (numbers == 0).any():
             return cls.of_numbers(numbers, vertices)
         if sum(numbers.tolist()) != vertices:  # a sum that cannot overflow, unlike NumPy's
-            raise OptionError(f"layers: expected sizes that add up to {vertices} vertices, got {numbers.tolist()}: {sum(numbers.tolist())}")
+            raise OptionError(
+                f"layers: expected sizes that add up to {vertices} vertices, got {numbers.tolist()}: "
+                f"{sum(numbers.tolist())}"
+            )
         return cls(np.arange(vertices, dtype=np.uint32), [0, *np.cumsum(numbers).tolist()])
 
     @classmethod
@@ -69,7 +74,9 @@ class Layers:
         if numbers.size != vertices:
             raise OptionError(f"layers: expected a layer for each of {vertices} vertices, got {numbers.size}")
         if numbers.max() >= vertices or (sizes := np.bincount(numbers)).size < 2 or not sizes.all():
-            raise OptionError(f"layers: expected numbers from 0 to {numbers.max()}, each at least once, and at least two of them")
+            raise OptionError(
+                f"layers: expected numbers from 0 to {numbers.max()}, each at least once, and at least two of them"
+            )
         ranks = np.empty(vertices, np.uint32)
         ranks[np.argsort(numbers, kind="stable")] = np.arange(vertices, dtype=np.uint32)
         return cls(ranks, [0, *np.cumsum(sizes).tolist()])
@@ -128,16 +135,20 @@ class Inference(Program):
     name = "nn_inference"
     order_free = False  # a layer must be complete before it sends
 
-    def __init__(self, layers: Layers, inputs: Array, biases: Array, activation: str = "relu", output_activation: str = "softmax") -> None:
+    def __init__(
+        self, layers: Layers, inputs: Array, biases: Array, activation: str = "relu", output_activation: str = "softmax"
+    ) -> None:
         for option, given, known in (
-            ("activation", activation, ACTIVATIONS), ("output_activation", output_activation, OUTPUT_ACTIVATIONS),
-        ):  # fmt: skip
+            ("activation", activation, ACTIVATIONS),
+            ("output_activation", output_activation, OUTPUT_ACTIVATIONS),
+        ):
             if given not in known:
                 raise OptionError(f"{option}: expected one of {', '.join(known)}, got {given!r}")
         self.layers, self.inputs, self.biases = layers, inputs, biases
         self.activation, self.output_activation = activation, output_activation
         n = layers.ranks.size
-        self.state_bytes = 24 + -(-16 * layers.widest * len(inputs) // n)  # ranks, their inverse, biases, marking; two layers' values
+        # Ranks, their inverse, biases, marking; two layers' values.
+        self.state_bytes = 24 + -(-16 * layers.widest * len(inputs) // n)
         self.wrong: tuple[int, int, int, int] | None = None
 
     def reads_weights(self) -> bool:
@@ -156,7 +167,9 @@ class Inference(Program):
         values, sums = np.zeros(layers.widest * count), np.zeros(layers.widest * count)
         values[: layers.size(0) * count] = self.inputs.T.ravel()
         arrays = (ranks, values, sums, np.full(1, NONE_WRONG, np.uint64))
-        return State(arrays, members[: layers.starts[1]], self._params(0), {"layer": 0, "members": members, "biases": biases})
+        return State(
+            arrays, members[: layers.starts[1]], self._params(0), {"layer": 0, "members": members, "biases": biases}
+        )
 
     def _params(self, layer: int) -> tuple[int, ...]:
         """How many inputs, where the layer begins, and where the next begins and ends."""
@@ -227,20 +240,22 @@ def nn_inference(
     run: Runner,
     inputs: Annotated[Any, Option("NAME.npy: a row per input, a column per input neuron.", kind=Kind.ARRAY)],
     layers: Annotated[
-        Any, Option("Sizes of the layers, which vertices fill in ascending order.", metavar="SIZE,SIZE...", kind=Kind.SIZES)
+        Any,
+        Option("Sizes of the layers, which vertices fill in ascending order.", metavar="SIZE,SIZE...", kind=Kind.SIZES),
     ] = None,
     biases: Annotated[
-        Any, Option("NAME.npz with `biases`, one per vertex in ascending order, and perhaps `layers`.", kind=Kind.ARRAYS)
+        Any,
+        Option("NAME.npz with `biases`, one per vertex in ascending order, and perhaps `layers`.", kind=Kind.ARRAYS),
     ] = None,
     activation: Annotated[str, Option("Activation of hidden neurons: identity, relu, tanh or sigmoid.")] = "relu",
     output_activation: Annotated[str, Option("Activation of output neurons: softmax or any of those.")] = "softmax",
 ) -> Answer:
     """Run a layered neural network on many inputs.
 
-    `inputs` is an array with a row per input and a column per input neuron. Edges carry weights from each layer to the next.
-    `layers` are the sizes of the layers, which vertices fill in ascending order, or a layer number per vertex; without it the
-    first vertices are the inputs, and a search finds the other layers. `biases` has an entry per vertex in ascending order, 0
-    for input neurons.
+    `inputs` is an array with a row per input and a column per input neuron. Edges carry weights from each layer to the
+    next. `layers` are the sizes of the layers, which vertices fill in ascending order, or a layer number per vertex;
+    without it the first vertices are the inputs, and a search finds the other layers. `biases` has an entry per vertex
+    in ascending order, 0 for input neurons.
     """
     rows, graph = checked_inputs(inputs), run.graph
     if not graph.directed:
@@ -251,7 +266,9 @@ def nn_inference(
     offsets = checked_biases(biases, found)
 
     def part(first: int, count: int) -> Inference:
-        return Inference(found, np.asarray(rows[first : first + count], np.float64), offsets, activation, output_activation)
+        return Inference(
+            found, np.asarray(rows[first : first + count], np.float64), offsets, activation, output_activation
+        )
 
     at_once = how_many_fit(run, part, min(sizes.now.inputs_at_once, len(rows)))
     parts = [infer(run, part(first, at_once)) for first in range(0, max(len(rows), 1), at_once or 1)]
@@ -260,7 +277,9 @@ def nn_inference(
     if not np.isfinite(outputs).all():
         run.note("some outputs are not finite: their sums are larger than float64 holds")
     figures = {**parts[0].figures, "inputs": len(rows)}
-    return Answer({"outputs": outputs}, (), figures, Rows.INPUTS, outputs, found.places(len(found) - 1), parts[0].program)
+    return Answer(
+        {"outputs": outputs}, (), figures, Rows.INPUTS, outputs, found.places(len(found) - 1), parts[0].program
+    )
 
 
 def checked_inputs(inputs: Any) -> Array:
@@ -281,14 +300,18 @@ def checked_biases(biases: Any, layers: Layers) -> Array:
         return np.zeros(n)
     given = np.asarray(biases)
     if given.shape != (n,) or given.dtype.kind not in "fiu" or not np.isfinite(given).all():
-        raise OptionError(f"biases: expected {n} finite numbers, one per vertex, got {given.dtype} of shape {given.shape}")
+        raise OptionError(
+            f"biases: expected {n} finite numbers, one per vertex, got {given.dtype} of shape {given.shape}"
+        )
     if given[layers.places(0)].any():
         raise OptionError("biases: expected 0 for input neurons, whose values are given")
     return given.astype(np.float64)
 
 
 def find_layers(run: Runner, inputs: int) -> Array:
-    """Layers by natural order. A search from the first vertices, taken as the inputs, finds them; it must reach all vertices."""
+    """Layers by natural order. A search from the first vertices, taken as the inputs, finds them; it must reach all
+    vertices.
+    """
     graph = run.graph
     if graph.vertices < 2:
         raise OptionError(f"nn_inference needs at least two layers of one vertex each, and {graph} has fewer vertices")
@@ -300,7 +323,10 @@ def find_layers(run: Runner, inputs: int) -> Array:
     lost = np.flatnonzero(layers == INT_MAX)
     if lost.size:
         vertex = graph.ids.users_of_natural(lost[:1]).tolist()[0]
-        raise OptionError(f"layers: no path leads from the first {inputs} vertices to {vertex!r}, so its layer is unknown; give layers")
+        raise OptionError(
+            f"layers: no path leads from the first {inputs} vertices to {vertex!r}, so its layer is unknown; "
+            f"give layers"
+        )
     return layers
 
 
@@ -320,5 +346,7 @@ def infer(run: Runner, program: Inference) -> Answer:
     if program.wrong is not None:
         u, v = run.graph.ids.users(np.array(program.wrong[:2])).tolist()
         layers = "from layer {} to layer {}".format(*program.wrong[2:])
-        raise OptionError(f"nn_inference needs edges that lead to the next layer: the edge from {u!r} to {v!r} goes {layers}")
+        raise OptionError(
+            f"nn_inference needs edges that lead to the next layer: the edge from {u!r} to {v!r} goes {layers}"
+        )
     return answer

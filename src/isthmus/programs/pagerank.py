@@ -1,14 +1,15 @@
 """PageRank with a guaranteed bound, or by a fixed number of synchronous iterations.
 
-x = (1 - d) p + d P^T x, where a walk at a vertex without out-edges teleports. One iteration replaces x by the right side,
-which brings any two vectors nearer to each other by the factor d in L1. So x is off by at most
-d / (1 - d) |x - x before|; the run stops when that is at most `tol`. Power iteration converges by the same factor, so the
-bound shrinks as fast as the error. Where in-edges are stored, `programs.ranking` converges in fewer passes.
+x = (1 - d) p + d P^T x, where a walk at a vertex without out-edges teleports. One iteration replaces x by the right
+side, which brings any two vectors nearer to each other by the factor d in L1. So x is off by at most d / (1 - d) |x - x
+before|; the run stops when that is at most `tol`. Power iteration converges by the same factor, so the bound shrinks as
+fast as the error. Where in-edges are stored, `programs.ranking` converges in fewer passes.
 
-Another `dangling` distribution q takes a second solve: with x and y the PageRanks for teleports p and q, and m the mass of
-x on vertices without edges, the answer is (1 - t) x + t y, t / (1 - t) = d m / (1 - d).
+Another `dangling` distribution q takes a second solve: with x and y the PageRanks for teleports p and q, and m the mass
+of x on vertices without edges, the answer is (1 - t) x + t y, t / (1 - t) = d m / (1 - d).
 
-By iterations, as LDBC Graphalytics defines it: exactly `iterations` rounds from 1/n. The result depends on their number.
+By iterations, as LDBC Graphalytics defines it: exactly `iterations` rounds from 1/n. The result depends on their
+number.
 """
 
 from __future__ import annotations
@@ -46,10 +47,20 @@ class PageRank(Program):
     columns = (Column("pagerank", within=Within.TOTAL),)
 
     def __init__(
-        self, alpha: float = 0.85, tol: float = 1e-6, max_iter: int = 1000, teleport: dict[Any, float] | None = None,
-        strengths: Array | None = None, pulls: bool = True, beside: int = 0,
-    ) -> None:  # fmt: skip
-        self.alpha, self.tol, self.max_iter = between_0_and_1("alpha", alpha), above_0("tol", tol), whole("max_iter", max_iter, 1)
+        self,
+        alpha: float = 0.85,
+        tol: float = 1e-6,
+        max_iter: int = 1000,
+        teleport: dict[Any, float] | None = None,
+        strengths: Array | None = None,
+        pulls: bool = True,
+        beside: int = 0,
+    ) -> None:
+        self.alpha, self.tol, self.max_iter = (
+            between_0_and_1("alpha", alpha),
+            above_0("tol", tol),
+            whole("max_iter", max_iter, 1),
+        )
         self.teleport, self.strengths = teleport, strengths
         self.pulls = pulls
         self.sides = ("in",) if pulls else ("out",)
@@ -106,7 +117,9 @@ class PageRank(Program):
         ranks, shares = state.arrays
         rules = (state.extra["divisors"], state.extra["teleports"], self._base(state), self.alpha, 1.0)
         lists = facts.lists.arrays
-        change = sum(facts.team.split(lambda a, b: sweeps.receive(a, b, *lists, rules, 1.0, shares, ranks), facts.vertices))
+        change = sum(
+            facts.team.split(lambda a, b: sweeps.receive(a, b, *lists, rules, 1.0, shares, ranks), facts.vertices)
+        )
         return self._goes_on(change)
 
     def _base(self, state: State) -> float:
@@ -202,7 +215,9 @@ class FixedPageRank(PageRank):
         return {"highest": float(ranks.max()) if ranks.size else 0.0}
 
 
-Shares = Annotated[dict[Any, float] | None, Option("Share of a vertex; may be repeated.", metavar="SHARE", kind=Kind.BY_VERTEX)]
+Shares = Annotated[
+    dict[Any, float] | None, Option("Share of a vertex; may be repeated.", metavar="SHARE", kind=Kind.BY_VERTEX)
+]
 
 
 def live_pagerank(graph: Snapshot, **options: Any) -> Program:
@@ -221,7 +236,9 @@ def pagerank(
     tol: Annotated[float, Option("Bound on the L1 error of the result.")] = 1e-6,
     weight: UseWeights = False,
     dangling: Shares = None,
-    iterations: Annotated[int | None, Option("Exactly this many rounds, as LDBC Graphalytics defines them.", least=0)] = None,
+    iterations: Annotated[
+        int | None, Option("Exactly this many rounds, as LDBC Graphalytics defines them.", least=0)
+    ] = None,
 ) -> Answer:
     """Importance by random walk, with a guaranteed error bound.
 
@@ -236,7 +253,9 @@ def pagerank(
     personalization, dangling = checked_shares("personalization", personalization), checked_shares("dangling", dangling)
     two = dangling is not None and dangling != personalization
     walk = Walk(run, alpha, max_iter, tol, weight)
-    run.must_fit(walk.program(tol, dangling if two else personalization, NOTHING_YET if weight else None, 8 if two else 0))
+    run.must_fit(
+        walk.program(tol, dangling if two else personalization, NOTHING_YET if weight else None, 8 if two else 0)
+    )
     return walk.with_dangling(personalization, dangling) if two else walk.solve(tol, personalization)
 
 
@@ -268,7 +287,8 @@ class Walk:
         return answer
 
     def with_dangling(self, teleport: Any, dangling: Any) -> Answer:
-        """PageRank with a `dangling` distribution: (1 - t) x + t y, with x and y the PageRanks for the two teleport vectors.
+        """PageRank with a `dangling` distribution: (1 - t) x + t y, with x and y the PageRanks for the two teleport
+        vectors.
 
         t follows from the mass of x on vertices without edges, so that errors grow by at most 1 / (1 - alpha).
         """
@@ -286,5 +306,9 @@ class Walk:
         p, q = first.figures["error_bound"], second.figures["error_bound"]
         slope = alpha * (1 - alpha) / (1 - alpha + alpha * max(stuck - p / 2, 0)) ** 2
         bound = (1 - share) * p + share * q + slope * p
-        first.figures = {"highest": float(x.max()) if x.size else 0.0, "error_bound": bound, "converged": bound <= self._tol}
+        first.figures = {
+            "highest": float(x.max()) if x.size else 0.0,
+            "error_bound": bound,
+            "converged": bound <= self._tol,
+        }
         return first

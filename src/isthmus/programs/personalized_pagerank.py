@@ -1,8 +1,8 @@
 """Personalised PageRank from up to 64 sources that share every read, each with a guaranteed bound.
 
 For a source s, x = (1 - d) e_s + d P^T x, where a walk at a vertex without out-edges goes back to s. One iteration
-replaces x by the right side, for all sources along the same edges. This brings any two vectors that sum to one nearer to
-each other by the factor d in L1, so x is off by at most d / (1 - d) |x - x before|; the run stops when that is at
+replaces x by the right side, for all sources along the same edges. This brings any two vectors that sum to one nearer
+to each other by the factor d in L1, so x is off by at most d / (1 - d) |x - x before|; the run stops when that is at
 most `tol` for every source. Power iteration converges by the same factor, so the bound shrinks as fast as the error.
 """
 
@@ -65,7 +65,9 @@ def pushing(width: int, carried: Scalar) -> Functions:
 
 
 def padded(sources: int) -> int:
-    """Columns to keep for so many sources: few different widths, so that few loops are compiled, and rows of whole cache lines."""
+    """Columns to keep for so many sources: few different widths, so that few loops are compiled, and rows of whole
+    cache lines.
+    """
     return next((width for width in (1, 2, 4, 8) if sources <= width), -(-sources // 8) * 8)
 
 
@@ -81,12 +83,21 @@ class PersonalizedPageRank(Program):
     columns = (Column("pagerank_*", within=Within.TOTAL),)
 
     def __init__(
-        self, sources: list[Any], alpha: float = 0.85, tol: float = 1e-6, max_iter: int = 1000, strengths: Array | None = None,
+        self,
+        sources: list[Any],
+        alpha: float = 0.85,
+        tol: float = 1e-6,
+        max_iter: int = 1000,
+        strengths: Array | None = None,
         pulls: bool = True,
-    ) -> None:  # fmt: skip
+    ) -> None:
         if not 1 <= len(sources) <= MOST:
             raise OptionError(f"sources: expected 1 to {MOST} vertices, got {len(sources)}")
-        self.alpha, self.tol, self.max_iter = between_0_and_1("alpha", alpha), above_0("tol", tol), whole("max_iter", max_iter, 1)
+        self.alpha, self.tol, self.max_iter = (
+            between_0_and_1("alpha", alpha),
+            above_0("tol", tol),
+            whole("max_iter", max_iter, 1),
+        )
         self.sources, self.strengths = list(sources), strengths
         self.pulls = pulls
         self.sides = ("in",) if pulls else ("out",)
@@ -154,22 +165,29 @@ class PersonalizedPageRank(Program):
 def live_ranks(graph: Snapshot, sources: Any, alpha: float = 0.85, tol: float = 1e-6, weight: bool = False) -> BySource:
     def summary(columns: dict[str, Array], programs: list[Any]) -> dict[str, Any]:
         return {
-            "sources": len(columns), "highest": max(float(ranks.max()) for ranks in columns.values()),
+            "sources": len(columns),
+            "highest": max(float(ranks.max()) for ranks in columns.values()),
             "error_bound": max(float(program.error_bound) for program in programs),
             "converged": all(program.converged for program in programs),
-        }  # fmt: skip
+        }
 
     return BySource(
-        "personalized_pagerank", PersonalizedPageRank.columns, "pagerank_", as_sources(sources), MOST,
-        lambda source: LivePageRank(alpha, tol, {source: 1.0}, weight), summary,
-    )  # fmt: skip
+        "personalized_pagerank",
+        PersonalizedPageRank.columns,
+        "pagerank_",
+        as_sources(sources),
+        MOST,
+        lambda source: LivePageRank(alpha, tol, {source: 1.0}, weight),
+        summary,
+    )
 
 
 @algorithm(live=Live("PersonalizedPageRank", live_ranks))
 def personalized_pagerank(
     run: Runner,
     sources: Annotated[
-        Any, Option("A vertex to return to; up to 64 times.", flag="--source", kind=Kind.VERTICES, sample=first_vertices)
+        Any,
+        Option("A vertex to return to; up to 64 times.", flag="--source", kind=Kind.VERTICES, sample=first_vertices),
     ],
     alpha: Annotated[float, Option("Damping: the chance of following an edge.")] = 0.85,
     max_iter: MaxIter = 1000,
@@ -178,11 +196,13 @@ def personalized_pagerank(
 ) -> Answer:
     """Importance for each of many sources by random walks that return to it, with a guaranteed error bound.
 
-    One column `pagerank_<id>` for each of up to 64 sources; all of them share every read. Teleports, and walks that reach a
-    vertex without edges, go back to the source.
+    One column `pagerank_<id>` for each of up to 64 sources; all of them share every read. Teleports, and walks that
+    reach a vertex without edges, go back to the source.
     """
     need_weights(run, weight, "personalized_pagerank")
-    program = PersonalizedPageRank(as_sources(sources), alpha, tol, max_iter, NOTHING_YET if weight else None, run.graph.has_in_edges)
+    program = PersonalizedPageRank(
+        as_sources(sources), alpha, tol, max_iter, NOTHING_YET if weight else None, run.graph.has_in_edges
+    )
     try:
         if weight:
             run.must_fit(program)
@@ -191,5 +211,8 @@ def personalized_pagerank(
     except BudgetError as error:
         raise BudgetError(f"{error}, or fewer sources: each takes 16 bytes per vertex") from None
     if not program.converged:
-        run.note(f"stopped after {max_iter} iterations; errors are bounded by {program.error_bound:.3g}, not by tol = {tol:g}")
+        run.note(
+            f"stopped after {max_iter} iterations; errors are bounded by {program.error_bound:.3g}, not by tol "
+            f"= {tol:g}"
+        )
     return answer

@@ -50,13 +50,20 @@ def hit(x: Any, u: Any, v: Any, w: Any, state: Any, params: Any) -> Any:
 
 
 class PHP(ByDeltas):
-    """PHP; `tol` bounds its L1 error. `strengths`: each vertex's sum of edge weights, to follow edges in proportion to them."""
+    """PHP; `tol` bounds its L1 error. `strengths`: each vertex's sum of edge weights, to follow edges in proportion to
+    them.
+    """
 
     name = "php"
     columns = (Column("php", within=Within.TOTAL),)
 
     def __init__(self, source: Any, alpha: float = 0.8, tol: float = 1e-6, strengths: Array | None = None) -> None:
-        self.source, self.alpha, self.tol, self.strengths = source, between_0_and_1("alpha", alpha), above_0("tol", tol), strengths
+        self.source, self.alpha, self.tol, self.strengths = (
+            source,
+            between_0_and_1("alpha", alpha),
+            above_0("tol", tol),
+            strengths,
+        )
         self.state_bytes = 24 if strengths is None else 32
 
     def reads_weights(self) -> bool:
@@ -120,11 +127,12 @@ def live_php(graph: Snapshot, source: Any, alpha: float = 0.8, tol: float = 1e-6
 
 @algorithm(live=Live("PHP", live_php))
 def php(
-    run: Runner, source: Vertex,
+    run: Runner,
+    source: Vertex,
     alpha: Annotated[float, Option("Probability of going on after each step.")] = 0.8,
     tol: Annotated[float, Option("Bound on the L1 error of the result.")] = 1e-6,
     weight: UseWeights = False,
-) -> Answer:  # fmt: skip
+) -> Answer:
     """Nearness to a source by penalised hitting probability, with a guaranteed error bound."""
     need_weights(run, weight, "php")
     if not weight:

@@ -34,7 +34,8 @@ class Facts:
     degrees: Callable[[], Array]  # out-degrees, as uint32 where they fit
     lists_of_sides: tuple[Lists, ...] = ()
     spare: int = 0  # bytes of the budget that are not reserved
-    best_first: bool = False  # vertices whose values will probably still improve may be deferred, see programs/best_first.py
+    # Vertices whose values will probably still improve may be deferred, see programs/best_first.py.
+    best_first: bool = False
 
 
 @dataclass
@@ -80,7 +81,8 @@ class Program(ABC):
     all_active: bool = False  # every vertex is active in every iteration
     pulls: bool = False  # follows the edges backwards, summing up what arrives; needs `all_active`
     max_iter: int | None = None  # the run ends after so many iterations; None: when no vertex is active
-    runs_again: bool = False  # further runs read the same edges soon, so that they are kept near even if one run reads them once
+    # Further runs read the same edges soon, so that they are kept near even if one run reads them once.
+    runs_again: bool = False
     prefetched_array: int = 0  # the state array that an edge reads or writes at its head; kernels prefetch it
     spread_array: int | None = None  # the state array that `source` reads at the tail and `edge` changes at the head
     state_bytes: int = 8  # near memory per vertex
@@ -90,7 +92,9 @@ class Program(ABC):
     reruns: bool = False  # a vertex may be followed again in the same iteration, see `again`
     follows_each_vertex_once: bool = False  # so there is nothing to cache
     live: bool = False  # it goes on from an earlier answer, with loops of its own for that
-    settles: int = 0  # 0: no. Otherwise it may run in any order, without `before` and `after`; 1: small values are urgent, -1: large ones
+    # 0: no. Otherwise it may run in any order, without `before` and `after`; 1: small values are urgent, -1: large
+    # ones.
+    settles: int = 0
     columns: tuple[Column, ...] = ()  # what the columns of its result hold; those not declared hold plain numbers
     given: tuple[tuple[Any, ...], dict[str, Any]]  # the arguments it was made from, which identify its runs
 
@@ -133,7 +137,9 @@ class Program(ABC):
 
     @abstractmethod
     def functions(self, facts: Facts) -> Functions:
-        """`source(u, degree, state, params)` and `edge(x, u, v, w, state, params)`, or those of a program that pulls."""
+        """`source(u, degree, state, params)` and `edge(x, u, v, w, state, params)`, or those of a program that
+        pulls.
+        """
 
     def text(self, facts: Facts) -> str:
         """The functions as kernels have them; this text identifies what a program does."""
@@ -166,7 +172,9 @@ class Program(ABC):
         """Called, if `reruns`, before these vertices are followed once more in the same iteration."""
 
     def contribution(self, state: State) -> Array | None:
-        """The delta that each active vertex sends in this iteration, for recipes that run larger ones first; None: it sends none."""
+        """The delta that each active vertex sends in this iteration, for recipes that run larger ones first; None: it
+        sends none.
+        """
         return None
 
     def solve(self, state: State, facts: Facts, edges: NearEdges, seen: Seen) -> bool:
@@ -176,8 +184,8 @@ class Program(ABC):
     def remember(self, state: State) -> dict[str, Any]:
         """What a checkpoint between iterations keeps: all that another process needs to go on, except the frontier.
 
-        It may hold numbers, texts, None, arrays, and tuples, lists and dictionaries (with texts for keys) of these. What
-        `begin` makes again may be left out. This default has everything, which is more than most programs need.
+        It may hold numbers, texts, None, arrays, and tuples, lists and dictionaries (with texts for keys) of these.
+        What `begin` makes again may be left out. This default has everything, which is more than most programs need.
         """
         own = {name: value for name, value in vars(self).items() if name != "given"}
         return {"arrays": state.arrays, "params": state.params, "extra": state.extra, "own": own}
@@ -185,7 +193,8 @@ class Program(ABC):
     def recall(self, state: State, kept: dict[str, Any]) -> None:
         """Go on from what was remembered; `begin` has just made `state`.
 
-        An array in `kept` is the array object that `remember(state)` has there, with the saved contents, if the shapes are equal.
+        An array in `kept` is the array object that `remember(state)` has there, with the saved contents, if the shapes
+        are equal.
         """
         state.arrays, state.params, state.extra = kept["arrays"], kept["params"], kept["extra"]
         if any(callable(getattr(type(self), name, None)) for name in kept["own"]):
@@ -202,8 +211,8 @@ class Program(ABC):
     def result(self, state: State, facts: Facts) -> dict[str, Array]:
         """Columns of the answer, by vertex number, as far as it is known.
 
-        Pure: changes neither `state` nor the program, and returns nothing that the run goes on to change. It may change and
-        return the arrays only when the state is `over`; `state.given` and `state.room` take care of that.
+        Pure: changes neither `state` nor the program, and returns nothing that the run goes on to change. It may change
+        and return the arrays only when the state is `over`; `state.given` and `state.room` take care of that.
         """
 
     def summary(self, columns: dict[str, Array], state: State) -> dict[str, Any]:

@@ -1,23 +1,23 @@
 """PageRank over in-edges: sweeps in place, then a step that bounds the error of the answer.
 
-Let G be the whole walk: G x = d P^T x + ((1 - d) |x| + d m) p, where m is the mass of x on vertices without edges, and |x|
-the sum of x. PageRank is the x = G x that sums to one. Wherever two vectors have the same sum, G brings them nearer to
-each other by the factor d in L1, so for any x, however it was found,
+Let G be the whole walk: G x = d P^T x + ((1 - d) |x| + d m) p, where m is the mass of x on vertices without edges, and
+|x| the sum of x. PageRank is the x = G x that sums to one. Wherever two vectors have the same sum, G brings them nearer
+to each other by the factor d in L1, so for any x, however it was found,
 
     G x / |x| is off by at most d / (1 - d) |G x - x| / |x|.
 
-A sweep updates one vertex after another from its in-neighbours (Gauss-Seidel, as in the GAP Benchmark Suite), with m and
-|x| of the sweep before, so that mass on vertices without edges is redistributed from the start. Sweeps are over-relaxed,
-most on undirected graphs, whose walks are symmetric. Threads sweep in parallel and may miss each other's latest updates;
-single precision halves the memory traffic. None of this needs a proof, because the last pass is a *step*: it leaves x
-unchanged, computes G x in double precision from the shares as they are stored, and measures |G x - x|. So the bound
-includes the rounding of x. It leaves out only the rounding of the step itself, in double precision.
+A sweep updates one vertex after another from its in-neighbours (Gauss-Seidel, as in the GAP Benchmark Suite), with m
+and |x| of the sweep before, so that mass on vertices without edges is redistributed from the start. Sweeps are
+over-relaxed, most on undirected graphs, whose walks are symmetric. Threads sweep in parallel and may miss each other's
+latest updates; single precision halves the memory traffic. None of this needs a proof, because the last pass is a
+*step*: it leaves x unchanged, computes G x in double precision from the shares as they are stored, and measures |G x -
+x|. So the bound includes the rounding of x. It leaves out only the rounding of the step itself, in double precision.
 
-A step measures a fraction of the change that the sweep before it made. This predicts when a step will meet `tol`. A step
-that comes too early corrects the fraction and is discarded: sweeps go on from x.
+A step measures a fraction of the change that the sweep before it made. This predicts when a step will meet `tol`. A
+step that comes too early corrects the fraction and is discarded: sweeps go on from x.
 
-Edges that are not all near come in deliveries, and a pass works on them in the order of arrival. A vertex whose list came
-in parts, or was shared by threads, is updated after all others.
+Edges that are not all near come in deliveries, and a pass works on them in the order of arrival. A vertex whose list
+came in parts, or was shared by threads, is updated after all others.
 """
 
 from __future__ import annotations
@@ -32,9 +32,12 @@ from isthmus.kernels import sweeps
 from isthmus.programs.program import Array, Facts, NearEdges, Seen
 from isthmus.programs.recalled import finite, real, truth
 
-SINGLE = 1e-4  # change, relative to the sum, below which single precision may slow convergence: sums over a hub lose most
+# Change, relative to the sum, below which single precision may slow convergence: sums over a hub lose most.
+SINGLE = 1e-4
 OVER_DIRECTED = 0.6  # of the way from 1 to 2 / (1 + d), below which sweeps converge: 1.05 for d = 0.85
-OVER = 1.1  # on undirected graphs: of 1, 1.05, 1.1, 1.15, 1.2 and 1.3 the best or near it on RMAT 17 and 20 and grids of 300 and 1,000
+# on undirected graphs: of 1, 1.05, 1.1, 1.15, 1.2 and 1.3 the best or near it on RMAT 17 and 20 and grids of 300 and
+# 1,000.
+OVER = 1.1
 LEFT = 0.4  # first guess of a step's change as a fraction of the sweep's before it: 0.06 to 0.64 were seen
 NONE, NO_WEIGHTS, NO_MARKS, NO_QUEUE = np.int64(0), np.empty(0, np.int32), np.empty(0, np.uint8), np.empty(0, np.uint32)
 
@@ -42,18 +45,35 @@ NONE, NO_WEIGHTS, NO_MARKS, NO_QUEUE = np.int64(0), np.empty(0, np.int32), np.em
 class Ranking:
     """Iterates the shares of all vertices towards PageRank. `ranks` holds the first ranks, in the end the answer.
 
-    `steps`: the next pass is a step, not a sweep. Between passes the ranks are zeros; passes over edges that are not all near
-    add up arriving shares in them. Shares in single precision lie in the first half of `doubles`.
+    `steps`: the next pass is a step, not a sweep. Between passes the ranks are zeros; passes over edges that are not
+    all near add up arriving shares in them. Shares in single precision lie in the first half of `doubles`.
     """
 
     def __init__(
-        self, facts: Facts, divisors: Array | None, teleports: Array | None, weighted: bool, alpha: float, tol: float, max_iter: int,
-        ranks: Array, doubles: Array,
-    ) -> None:  # fmt: skip
+        self,
+        facts: Facts,
+        divisors: Array | None,
+        teleports: Array | None,
+        weighted: bool,
+        alpha: float,
+        tol: float,
+        max_iter: int,
+        ranks: Array,
+        doubles: Array,
+    ) -> None:
         self._team, self._lists, self._directed, self._doubles = facts.team, facts.lists.arrays, facts.directed, doubles
-        self._divisors, self._teleports, self._alpha, self._tol, self._max_iter = divisors, teleports, alpha, tol, max_iter
-        # Beyond 1 / alpha a vertex with all the mass, as when all teleports lead to it, would lose more mass than it has.
-        self._over = 1 + OVER_DIRECTED * (1 - alpha) / (1 + alpha) if facts.directed else min(OVER, max(1.0, 0.99 / alpha))
+        self._divisors, self._teleports, self._alpha, self._tol, self._max_iter = (
+            divisors,
+            teleports,
+            alpha,
+            tol,
+            max_iter,
+        )
+        # Beyond 1 / alpha a vertex with all the mass, as when all teleports lead to it, would lose more mass than it
+        # has.
+        self._over = (
+            1 + OVER_DIRECTED * (1 - alpha) / (1 + alpha) if facts.directed else min(OVER, max(1.0, 0.99 / alpha))
+        )
         self._left, self._change = LEFT, np.inf
         self._sums = np.zeros(3)  # of a sweep: sum of ranks, of ranks at vertices without edges, of changes
         self._lacking = True  # some vertices may have no list
@@ -98,7 +118,9 @@ class Ranking:
 
     @property
     def params(self) -> tuple[Any, ...]:
-        """Parameters of the loops: the rules of every vertex and the sums. The base is the rank from teleports and dangling vertices."""
+        """Parameters of the loops: the rules of every vertex and the sums. The base is the rank from teleports and
+        dangling vertices.
+        """
         whole = float((1 - self._alpha) * self._mass + self._alpha * self._stuck)
         base = whole / self.ranks.size if self._teleports is None else whole
         return (self._divisors, self._teleports, base, self._alpha, self._over), self._sums
@@ -143,7 +165,9 @@ class Ranking:
         return self._alpha / (1 - self._alpha) * change
 
     def _double(self) -> None:
-        """Widen the shares to double precision in place: the upper half first, which overwrites none that is left to read."""
+        """Widen the shares to double precision in place: the upper half first, which overwrites none that is left to
+        read.
+        """
         single, doubles, end = self.shares, self._doubles, self.ranks.size
         while end:
             half = (end + 1) // 2 if end > 1 else 0

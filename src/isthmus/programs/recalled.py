@@ -1,7 +1,9 @@
-"""Checks of what a checkpoint brings back. Each raises ValueError or TypeError, which becomes an error about the checkpoint.
+"""Checks of what a checkpoint brings back. Each raises ValueError or TypeError, which becomes an error about the
+checkpoint.
 
-The checksums of a checkpoint can be forged. So whatever a program uses as an index is compared with its bounds, and numbers with
-the type that kernels expect: no kernel can be led outside its arrays. Checks need no memory that grows with the graph.
+The checksums of a checkpoint can be forged. So whatever a program uses as an index is compared with its bounds, and
+numbers with the type that kernels expect: no kernel can be led outside its arrays. Checks need no memory that grows
+with the graph.
 """
 
 from __future__ import annotations
@@ -19,7 +21,9 @@ AT_ONCE = 1 << 18  # entries
 
 
 def alike(kept: Any, fresh: Any) -> None:
-    """Check that `kept` has the structure of `fresh`. It may have more members, and anything where `fresh` has None or a list."""
+    """Check that `kept` has the structure of `fresh`. It may have more members, and anything where `fresh` has None or
+    a list.
+    """
     if isinstance(fresh, np.ndarray):
         if not isinstance(kept, np.ndarray) or (kept.dtype, kept.shape) != (fresh.dtype, fresh.shape):
             raise TypeError(f"expected an array {fresh.dtype}{list(fresh.shape)}")

@@ -1,6 +1,7 @@
 """One pass over all in-edges of scores that spread, by the loop of every run: edges are read ahead.
 
-A pass *renews* values, one after the other, or *collects* in the residuals what comes along the edges (`kernels/score_passes.py`).
+A pass *renews* values, one after the other, or *collects* in the residuals what comes along the edges
+(`kernels/score_passes.py`).
 """
 
 from __future__ import annotations
@@ -30,7 +31,9 @@ def received(v: Any, total: Any, state: Any, params: Any) -> Any:
 
 
 class Renewing(Program):
-    """Renews the values of a `Spreading` in place; `change` is then the sum of all changes. Residuals are zeros, and are left so."""
+    """Renews the values of a `Spreading` in place; `change` is then the sum of all changes. Residuals are zeros, and
+    are left so.
+    """
 
     order_free = False  # each edge counts once
     all_active = True
@@ -41,8 +44,12 @@ class Renewing(Program):
     state_bytes = Spreading.state_bytes
     kernels: tuple[Any, Any] = (score_passes.renew_rows, score_passes.renew_range)
 
-    def __init__(self, program: Spreading, arrays: tuple[Array, ...], params: tuple[float, float, int], own: Array) -> None:
-        """`arrays`: values, residuals, shares and divisors. `own`: what a vertex has without any edge, by vertex or once for all."""
+    def __init__(
+        self, program: Spreading, arrays: tuple[Array, ...], params: tuple[float, float, int], own: Array
+    ) -> None:
+        """`arrays`: values, residuals, shares and divisors. `own`: what a vertex has without any edge, by vertex or
+        once for all.
+        """
         factor, _, absorber = params
         self.name, self._weights, self._sums = program.name, program.reads_weights(), np.zeros(1)
         self._state = State(arrays, None, (factor, absorber, own, self._sums))

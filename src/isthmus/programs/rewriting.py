@@ -1,4 +1,5 @@
-"""A function's tree as kernels have it: names from outside resolved, loops over `unrolled` unrolled, annotations removed.
+"""A function's tree as kernels have it: names from outside resolved, loops over `unrolled` unrolled, annotations
+removed.
 
 Trees are copied, never changed, because the tree that was read is used again.
 """
@@ -24,7 +25,9 @@ class Rewriting:
 
     def __init__(self, source: Source, outside: Mapping[str, Any], resolve: Callable[[ast.Name], ast.expr]) -> None:
         self._source, self._outside, self._resolve = source, outside, resolve
-        stored = (node.id for node in ast.walk(source.tree) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store))
+        stored = (
+            node.id for node in ast.walk(source.tree) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)
+        )
         self._own = {*stored, *source.arguments}
         self._known: dict[str, ast.expr] = {}  # names from outside that are resolved
         self._counters: dict[str, int] = {}  # of the enclosing unrolled loops, by name
@@ -33,7 +36,9 @@ class Rewriting:
         """The rewritten function, under another name."""
         tree = self._source.tree
         body = tree.body[1:] if ast.get_docstring(tree) is not None else tree.body
-        arguments = ast.arguments([], [ast.arg(argument) for argument in self._source.arguments], None, [], [], None, [])
+        arguments = ast.arguments(
+            [], [ast.arg(argument) for argument in self._source.arguments], None, [], [], None, []
+        )
         fresh = ast.FunctionDef(name, arguments, self._all(body) or [ast.Pass()], [], None)
         fresh.lineno = tree.lineno
         return fresh
@@ -61,7 +66,10 @@ class Rewriting:
         return self._copied(node)
 
     def _copied(self, node: ast.AST) -> ast.AST:
-        given = {name: self._all(value) if isinstance(value, list) else self._one(value) for name, value in ast.iter_fields(node)}
+        given = {
+            name: self._all(value) if isinstance(value, list) else self._one(value)
+            for name, value in ast.iter_fields(node)
+        }
         return located(type(node)(**given), node)
 
     def _name(self, node: ast.Name) -> ast.expr:
@@ -79,7 +87,9 @@ class Rewriting:
             names = (each.id for each in ast.walk(resolved) if isinstance(each, ast.Name))
             hidden = next((name for name in names if name in self._own), None)
             if hidden is not None:
-                complaint = f"has a variable {hidden!r}, which is the name of {node.id!r} in kernels; rename the variable"
+                complaint = (
+                    f"has a variable {hidden!r}, which is the name of {node.id!r} in kernels; rename the variable"
+                )
                 raise self._source.wrong(node.lineno, complaint)
         return self._known[node.id]
 
@@ -97,7 +107,11 @@ class Rewriting:
         return self._copied(node)
 
     def _unrolled(self, node: ast.expr) -> bool:
-        return isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and self._outside.get(node.func.id) is unrolled
+        return (
+            isinstance(node, ast.Call)
+            and isinstance(node.func, ast.Name)
+            and self._outside.get(node.func.id) is unrolled
+        )
 
     def _counted(self, target: ast.expr, loop: ast.expr) -> Iterator[int]:
         """Iterate over `unrolled(count)`, with the loop's counter known."""

@@ -1,16 +1,17 @@
-"""Scores that spread along edges, in the form that a stream keeps current: PageRank, penalised hitting probability, Katz.
+"""Scores that spread along edges, in the form that a stream keeps current: PageRank, penalised hitting probability,
+Katz.
 
-A vertex u sends factor * delta * w / divisor[u] along an edge of weight w. The scores x are the solution of x = b + A'x; a run holds
-values and residuals with x = values + the effect of the residuals, and a vertex is active while its |residual| exceeds a threshold.
-After a batch residuals may be negative.
+A vertex u sends factor * delta * w / divisor[u] along an edge of weight w. The scores x are the solution of x = b +
+A'x; a run holds values and residuals with x = values + the effect of the residuals, and a vertex is active while its
+|residual| exceeds a threshold. After a batch residuals may be negative.
 
-The divisor of u is the number of its edges (or the sum of their weights) at the time it was last set. Where edges have come or gone
-since, all messages of u are slightly off, by the same factor. This need not be corrected at once: what all of them are off by,
-together, counts in the bound on the error (`off`).
+The divisor of u is the number of its edges (or the sum of their weights) at the time it was last set. Where edges have
+come or gone since, all messages of u are slightly off, by the same factor. This need not be corrected at once: what all
+of them are off by, together, counts in the bound on the error (`off`).
 
-With true residuals r the answer is values + r + A'r + A'A'r + ..., and a step keeps at most `factor` of what is sent. If the residuals
-that are known are off by at most `off` in sum, values + residuals has an L1 error of at most
-factor / (1 - factor) * (the sum of |residual| + off) + off.
+With true residuals r the answer is values + r + A'r + A'A'r + ..., and a step keeps at most `factor` of what is sent.
+If the residuals that are known are off by at most `off` in sum, values + residuals has an L1 error of at most factor /
+(1 - factor) * (the sum of |residual| + off) + off.
 """
 
 from __future__ import annotations
@@ -55,7 +56,9 @@ class Sums:
 
 
 class Spreading(ByDeltas):
-    """Scores by spreading. The state has four arrays: values, residuals, deltas, divisors; the parameters factor, threshold, absorber."""
+    """Scores by spreading. The state has four arrays: values, residuals, deltas, divisors; the parameters factor,
+    threshold, absorber.
+    """
 
     state_bytes = 33
     fixed_divisors = False  # whether divisors are 1, whatever edges a vertex has
@@ -82,7 +85,9 @@ class Spreading(ByDeltas):
 
     @abstractmethod
     def allowed(self, total: float) -> float:
-        """The sum of |residual|, and of `off` / factor, at which the error is at most `tol`, if the scores sum to `total`."""
+        """The sum of |residual|, and of `off` / factor, at which the error is at most `tol`, if the scores sum to
+        `total`.
+        """
 
     def remaining(self, left: float) -> float:
         """What `allowed` is compared with, if `left` is the sum of |residual|."""
@@ -142,7 +147,9 @@ class Spreading(ByDeltas):
         values, residual = state.arrays[:2]
         factor, threshold, absorber = state.params
         sums = facts.team.split(lambda a, b: deltas.delta_sums(values, residual, threshold, a, b), facts.vertices)
-        settled, left, above, surplus = (sum(column) for column in zip(*sums, strict=True)) if sums else (0.0, 0.0, 0, 0.0)
+        settled, left, above, surplus = (
+            (sum(column) for column in zip(*sums, strict=True)) if sums else (0.0, 0.0, 0, 0.0)
+        )
         allowed, remaining = self.allowed(settled + surplus), self.remaining(left)
         self.error_bound = self.bound(remaining, allowed)
         self.converged = remaining <= allowed
@@ -165,4 +172,8 @@ class Spreading(ByDeltas):
 
     def summary(self, columns: dict[str, Array], state: State) -> dict[str, Any]:
         scores = columns[self.columns[0].name]
-        return {"highest": float(scores.max()) if scores.size else 0.0, "error_bound": float(self.error_bound), "converged": self.converged}
+        return {
+            "highest": float(scores.max()) if scores.size else 0.0,
+            "error_bound": float(self.error_bound),
+            "converged": self.converged,
+        }

@@ -1,7 +1,7 @@
 """Single-source shortest paths: a neighbour is as far as I am, plus the edge.
 
-Whole-number weights give int64 distances, others float64. A distance that is too long for its type stops at `LONGEST`, which is
-below the value of unreached vertices, and a note says so.
+Whole-number weights give int64 distances, others float64. A distance that is too long for its type stops at `LONGEST`,
+which is below the value of unreached vertices, and a note says so.
 """
 
 from __future__ import annotations
@@ -25,7 +25,8 @@ from isthmus.programs.predecessors import LONGEST, FindTree, Predecessors, with_
 from isthmus.programs.program import NOTHING_YET, Array, Facts, NearEdges, Seen, State
 from isthmus.programs.weights import no_negative_weights, note_unweighted
 
-WIDTH = 1  # of 1/4, 1/2, 1, 2 and 4 the fastest on Kronecker 20, or near it; on a grid 2 and 4 are faster by a few percent
+# of 1/4, 1/2, 1, 2 and 4 the fastest on Kronecker 20, or near it; on a grid 2 and 4 are faster by a few percent.
+WIDTH = 1
 TOLD = 1 << 10  # rounds of a call that the trace records one by one; more rounds become a sixteenth of so many records
 NARROW_MAX = np.iinfo(np.uint32).max
 LOOKED_AT = 1 << 14  # weights sampled for the mean that sets the width of a bucket
@@ -101,8 +102,12 @@ class SSSP(MonotoneBestFirst):
         distances[state.start] = 0
         return False
 
-    def _solve_narrow(self, distances: Array, cutoff: float, start: Any, facts: Facts, edges: NearEdges, seen: Seen) -> bool:
-        """Solve with distances of 32 bits, half as much memory to access at random; False: some path is too long for them."""
+    def _solve_narrow(
+        self, distances: Array, cutoff: float, start: Any, facts: Facts, edges: NearEdges, seen: Seen
+    ) -> bool:
+        """Solve with distances of 32 bits, half as much memory to access at random; False: some path is too long for
+        them.
+        """
         narrow, n = np.empty(facts.vertices, np.uint32), facts.vertices
         facts.team.split(lambda a, b: narrow[a:b].fill(NARROW_MAX), n)
         narrow[start] = 0
@@ -123,15 +128,34 @@ class Paths:
     """Shortest paths over near edges, bucket by bucket; see kernels.delta_stepping."""
 
     def __init__(
-        self, cutoff: Any, facts: Facts, edges: NearEdges, distances: Array, none: Any, seen: Seen, until: int | None = None
+        self,
+        cutoff: Any,
+        facts: Facts,
+        edges: NearEdges,
+        distances: Array,
+        none: Any,
+        seen: Seen,
+        until: int | None = None,
     ) -> None:
         self._until = -1 if until is None else until
-        self._cutoff, self._team, self._edges, self._distances, self._none, self._seen = cutoff, facts.team, edges, distances, none, seen
+        self._cutoff, self._team, self._edges, self._distances, self._none, self._seen = (
+            cutoff,
+            facts.team,
+            edges,
+            distances,
+            none,
+            seen,
+        )
         self._relaxed = np.full(facts.vertices, none, distances.dtype)
         self._per = 1 / self._width(facts.vertices)
         members = facts.team.size
-        chunks = members * (delta_stepping.RING + 1) + sizes.now.bucket_entries * -(-facts.vertices // delta_stepping.CHUNK)
-        self._items, self._tables = np.empty(chunks * delta_stepping.CHUNK, np.uint32), np.empty((members, chunks), np.int64)
+        chunks = members * (delta_stepping.RING + 1) + sizes.now.bucket_entries * -(
+            -facts.vertices // delta_stepping.CHUNK
+        )
+        self._items, self._tables = (
+            np.empty(chunks * delta_stepping.CHUNK, np.uint32),
+            np.empty((members, chunks), np.int64),
+        )
         self._laid, self._taken = (np.zeros(3 * members * gang.LINE, np.int64) for _ in range(2))
         self._links = np.empty(chunks, np.int32)
         self._heads, self._fills = (np.empty((members, delta_stepping.RING + 1), np.int32) for _ in range(2))
@@ -171,10 +195,27 @@ class Paths:
 
         def work(member: int) -> None:
             found[member] = delta_stepping.relax_all(
-                member, members, self._gate, current, self._per, self._cutoff, self._until, *edges.lists.arrays, edges.targets,
-                edges.weights, self._distances, self._relaxed, self._items, self._links, self._tables, self._laid, self._taken,
-                self._heads, self._fills, self._owns,
-            )  # fmt: skip
+                member,
+                members,
+                self._gate,
+                current,
+                self._per,
+                self._cutoff,
+                self._until,
+                *edges.lists.arrays,
+                edges.targets,
+                edges.weights,
+                self._distances,
+                self._relaxed,
+                self._items,
+                self._links,
+                self._tables,
+                self._laid,
+                self._taken,
+                self._heads,
+                self._fills,
+                self._owns,
+            )
 
         self._team.gang(work, lambda: gang.abandon(self._gate))
         counts = [delta_stepping.ROUNDS, delta_stepping.VERTICES, delta_stepping.EDGES]
@@ -187,19 +228,30 @@ class Paths:
 
     def _requeue(self, current: int) -> None:
         delta_stepping.requeue(
-            current, self._per, self._none, self._distances, self._items, self._links, self._heads, self._fills, self._owns, self._gate
-        )  # fmt: skip
+            current,
+            self._per,
+            self._none,
+            self._distances,
+            self._items,
+            self._links,
+            self._heads,
+            self._fills,
+            self._owns,
+            self._gate,
+        )
 
 
 @algorithm(place=2, live=Live("SSSP", lambda graph, source, cutoff=None: SSSP(source, cutoff)))
 def sssp(
-    run: Runner, source: Vertex, cutoff: Annotated[float | None, Option("Longest distance that counts.", least=0)] = None,
+    run: Runner,
+    source: Vertex,
+    cutoff: Annotated[float | None, Option("Longest distance that counts.", least=0)] = None,
     predecessors: FindTree = False,
-) -> Answer:  # fmt: skip
+) -> Answer:
     """Shortest distances by weight from a source.
 
-    Without weights every edge counts as 1, with a note. With `predecessors` also a shortest-path tree, which takes a second
-    pass.
+    Without weights every edge counts as 1, with a note. With `predecessors` also a shortest-path tree, which takes a
+    second pass.
     """
     weighted = run.graph.weighted
     no_negative_weights(run, "sssp")

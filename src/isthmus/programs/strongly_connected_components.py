@@ -33,7 +33,13 @@ from isthmus.programs.recalled import AT_ONCE, integer, truth, within
 from isthmus.programs.weakly_connected_components import Components
 
 LOOPS, TRIM_FORWARD, TRIM_BACKWARD, FORWARD, BACKWARD = range(5)
-NEXT = {LOOPS: TRIM_FORWARD, TRIM_FORWARD: TRIM_BACKWARD, TRIM_BACKWARD: FORWARD, FORWARD: BACKWARD, BACKWARD: TRIM_FORWARD}
+NEXT = {
+    LOOPS: TRIM_FORWARD,
+    TRIM_FORWARD: TRIM_BACKWARD,
+    TRIM_BACKWARD: FORWARD,
+    FORWARD: BACKWARD,
+    BACKWARD: TRIM_FORWARD,
+}
 ARRIVING, LEAVING, COMPONENTS, COLORS = range(4)  # remaining in-degrees and out-degrees, components, colours
 NONE, MINUS_ONE = np.uint32(strong.NONE), np.uint32(2**32 - 1)
 
@@ -102,7 +108,9 @@ class StrongComponents(Program):
         if frontier.list is not None:
             strong.settle_rows(frontier.list, *settled)
             return
-        facts.team.split(lambda a, b: strong.settle_range(a, b, frontier.marks, frontier.all_active, *settled), facts.vertices)
+        facts.team.split(
+            lambda a, b: strong.settle_range(a, b, frontier.marks, frontier.all_active, *settled), facts.vertices
+        )
 
     def after(self, state: State, frontier: Any, facts: Facts, iteration: int) -> bool:
         if frontier.none_next():
@@ -111,7 +119,9 @@ class StrongComponents(Program):
         return True
 
     def _turn(self, state: State, facts: Facts) -> Iterator[Array]:
-        """Go on to the next phase that has anything to do; yields the vertices that start it in pieces, none at the end."""
+        """Go on to the next phase that has anything to do; yields the vertices that start it in pieces, none at the
+        end.
+        """
         while True:
             state.params = (NEXT[state.params[0]],)
             started = False
@@ -125,14 +135,20 @@ class StrongComponents(Program):
         arriving, leaving, components, colors = state.arrays
         phase = state.params[0]
         if phase == TRIM_FORWARD:
-            return chosen(facts.vertices, lambda a, b, out: strong.list_ends(a, b, arriving, components, colors, True, out))
+            return chosen(
+                facts.vertices, lambda a, b, out: strong.list_ends(a, b, arriving, components, colors, True, out)
+            )
         if phase == TRIM_BACKWARD:
-            return chosen(facts.vertices, lambda a, b, out: strong.list_ends(a, b, leaving, components, colors, False, out))
+            return chosen(
+                facts.vertices, lambda a, b, out: strong.list_ends(a, b, leaving, components, colors, False, out)
+            )
         if phase == BACKWARD:
             return chosen(facts.vertices, lambda a, b, out: strong.list_roots(a, b, components, colors, out))
         # All edges of settled vertices were removed: those that remain count once at each end.
         if sum(facts.team.split(lambda a, b: strong.surplus(a, b, arriving, leaving, components), facts.vertices)):
-            raise StoreError("the in-edges and out-edges of the graph are not the same edges; run isthmus verify on the store")
+            raise StoreError(
+                "the in-edges and out-edges of the graph are not the same edges; run isthmus verify on the store"
+            )
         if self._pivoted:
             return chosen(facts.vertices, lambda a, b, out: strong.list_own_colors(a, b, components, colors, out))
         self._pivoted = True
@@ -164,7 +180,9 @@ class StrongComponents(Program):
         if components.max(initial=0) == NONE:
             components = np.where(components == NONE, np.arange(components.size, dtype=np.uint32), components)
         smallest[:] = strong.NONE
-        vertices.smallest_member(components, np.arange(components.size, dtype=np.uint32) if naturals is None else naturals, smallest)
+        vertices.smallest_member(
+            components, np.arange(components.size, dtype=np.uint32) if naturals is None else naturals, smallest
+        )
         labels = state.room(components)
         labels[:] = components
         replace_by(smallest, labels)

@@ -22,7 +22,9 @@ def over(x: Any, w: Any) -> Any:
 
 
 def summing(pulls: bool, tails: int, heads: int, carried: Scalar = alone) -> Functions:
-    """The functions of a program that adds what an edge has `carried` of array `tails` at its tail to array `heads` at its head."""
+    """The functions of a program that adds what an edge has `carried` of array `tails` at its tail to array `heads` at
+    its head.
+    """
     return pulling(tails, heads, carried) if pulls else pushing(tails, heads, carried)
 
 

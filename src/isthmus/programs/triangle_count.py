@@ -1,11 +1,11 @@
 """Triangles, from lists that need not fit near (MGT, Hu, Tao and Chung 2013).
 
-Edges are directed from the end with fewer edges to the one with more, ties by number, which keeps every list short:
-a hub has few neighbours above it. A first pass counts these upward neighbours. Then the vertices are taken window by
-window, a window being a range of vertices: its upward lists are kept near, whole, sorted and without duplicates, while the
-lists of all other vertices pass by, in windows too. A triangle v, a, w with v below a below w is found while a is in the
-kept window: w is in both v's and a's list. If all upward lists fit the spare memory, there is one window, and two passes
-in all; otherwise there is one more pass for each window.
+Edges are directed from the end with fewer edges to the one with more, ties by number, which keeps every list short: a
+hub has few neighbours above it. A first pass counts these upward neighbours. Then the vertices are taken window by
+window, a window being a range of vertices: its upward lists are kept near, whole, sorted and without duplicates, while
+the lists of all other vertices pass by, in windows too. A triangle v, a, w with v below a below w is found while a is
+in the kept window: w is in both v's and a's list. If all upward lists fit the spare memory, there is one window, and
+two passes in all; otherwise there is one more pass for each window.
 
 Parallel edges count once and self loops not at all; edge directions are ignored.
 """
@@ -30,7 +30,8 @@ from isthmus.programs.recalled import AT_ONCE, alike, exactly, integer, within
 
 DEGREES, CURSORS, TABLE = range(3)
 COUNT, GATHER = 0, 1
-Request = tuple[int, int, int, tuple[str, ...]]  # gather the lists of vertices first:last, with this bit in their entries, from these sides
+# Gather the lists of vertices first:last, with this bit in their entries, from these sides.
+Request = tuple[int, int, int, tuple[str, ...]]
 
 
 def degree_here(u: Any, degree: Any, state: Any, params: Any) -> Any:
@@ -57,7 +58,9 @@ class Triangles(Program):
 
     def __init__(self, directed: bool, both_ways: bool) -> None:
         self.sides = ("out", "in") if directed else ("out",)
-        self._bits: list[tuple[int, tuple[str, ...]]] = [(0, ("out",)), (1, ("in",))] if directed and both_ways else [(0, self.sides)]
+        self._bits: list[tuple[int, tuple[str, ...]]] = (
+            [(0, ("out",)), (1, ("in",))] if directed and both_ways else [(0, self.sides)]
+        )
         self._following: tuple[str, ...] = self.sides
         self._steps: Iterator[Request] = iter(())
         self._reserved = 0
@@ -93,7 +96,8 @@ class Triangles(Program):
         arrays = (degrees, np.zeros(n, np.uint32), np.empty(0, entry_of(n)))
         state = State(arrays, None, (COUNT, 0), {"counts": np.zeros(n, np.int64), "neighbours": np.zeros(n, np.uint32)})
         self._steps, self._following = self._passes(state, facts), self.sides
-        self._near, self._request = (0, 0), None  # vertices whose lists are kept; what an earlier process had requested last
+        # Vertices whose lists are kept; what an earlier process had requested last.
+        self._near, self._request = (0, 0), None
         self._requests = self._skip = 0  # requests so far; those that an earlier process had done before its checkpoint
         return state
 
@@ -157,7 +161,9 @@ class Triangles(Program):
         del state.extra["offsets"], state.extra["tables"]
 
     def _tables(self, state: State, facts: Facts, offsets: Array) -> tuple[Array, Array]:
-        """A table for lists that are kept, and one for those that pass by if not all can be kept; a checkpoint has no other entries."""
+        """A table for lists that are kept, and one for those that pass by if not all can be kept; a checkpoint has no
+        other entries.
+        """
         entry = state.arrays[TABLE].dtype
         everything, least = int(offsets[-1]), least_entries(facts.vertices)
         room = 2 * least + (self._reserved + facts.spare) // entry.itemsize
@@ -167,8 +173,12 @@ class Triangles(Program):
         assert passing <= room // 2, "table_bytes reserves room for the longest list, twice"
         return np.zeros(room - passing, entry), np.zeros(passing, entry)
 
-    def _gather(self, state: State, facts: Facts, offsets: Array, first: int, last: int, table: Array, fresh: bool) -> Iterator[Request]:
-        """Fill the table with the upward lists of first:last and make them simple; `fresh`: neighbours not counted yet."""
+    def _gather(
+        self, state: State, facts: Facts, offsets: Array, first: int, last: int, table: Array, fresh: bool
+    ) -> Iterator[Request]:
+        """Fill the table with the upward lists of first:last and make them simple; `fresh`: neighbours not counted
+        yet.
+        """
         degrees, cursors, _ = state.arrays
         state.arrays = (degrees, cursors, table)
         base, neighbours = int(offsets[first]), state.extra["neighbours"]
@@ -181,7 +191,14 @@ class Triangles(Program):
             by_pieces(facts, offsets, first, last, work)
 
     def _count(
-        self, state: State, facts: Facts, offsets: Array, window: tuple[int, int], table: Array, near: tuple[int, int], kept: Array
+        self,
+        state: State,
+        facts: Facts,
+        offsets: Array,
+        window: tuple[int, int],
+        table: Array,
+        near: tuple[int, int],
+        kept: Array,
     ) -> None:
         if self._requests < self._skip:
             return
@@ -195,7 +212,9 @@ class Triangles(Program):
 
 
 def check_lists(degrees: Array, extra: dict[str, Any], entry: Any) -> None:
-    """Check what a checkpoint has: lists are no longer than the degrees and fit their tables, and their entries are vertices."""
+    """Check what a checkpoint has: lists are no longer than the degrees and fit their tables, and their entries are
+    vertices.
+    """
     offsets, (kept, passing) = extra["offsets"], extra["tables"]
     alike(offsets, np.empty(degrees.size + 1, np.int64))
     within(offsets[:1], 0)
@@ -223,7 +242,9 @@ def entry_of(vertices: int) -> Any:
 
 
 def share_of(offsets: Array, near: int, near_end: int, first: int) -> float:
-    """The share of all pairs of lists that is done when near:near_end are kept and the lists before `first` have passed by."""
+    """The share of all pairs of lists that is done when near:near_end are kept and the lists before `first` have passed
+    by.
+    """
     total, before, behind, passed = (int(offsets[at]) for at in (-1, near, near_end, first))
     return (before + (behind - before) * passed / total) / total if total else 1.0
 

@@ -84,12 +84,17 @@ class Components(Program):
         giant, skip = -1, 0
         if not facts.directed:
             for nth in range(SAMPLED):
-                team.each(lambda i, nth=nth: union.link_nth(*bounds(i), nth, *edges.lists.arrays, edges.targets, parents), count)
+                team.each(
+                    lambda i, nth=nth: union.link_nth(*bounds(i), nth, *edges.lists.arrays, edges.targets, parents),
+                    count,
+                )
                 team.each(lambda i: vertices.compress(parents, *bounds(i)), count)
             picks = np.random.default_rng(1).integers(0, n, SAMPLE) if n else np.empty(0, np.int64)
             found, often = np.unique(parents[picks], return_counts=True)
             giant, skip = (int(found[often.argmax()]) if found.size else -1), SAMPLED
-        team.each(lambda i: union.link_rest(*bounds(i), skip, giant, *edges.lists.arrays, edges.targets, parents), count)
+        team.each(
+            lambda i: union.link_rest(*bounds(i), skip, giant, *edges.lists.arrays, edges.targets, parents), count
+        )
         seen(n, edges.lists.arcs)
         return True
 
@@ -127,10 +132,11 @@ def smallest(label):  # type: ignore[no-untyped-def]
 
 
 class Labels(Monotone):
-    """Components of a changing graph: every vertex takes the smallest number that reaches it, from either end of an edge.
+    """Components of a changing graph: every vertex takes the smallest number that reaches it, from either end of an
+    edge.
 
-    A label is the number of some vertex of the component. Numbers do not follow ids when vertices come and go, so the answer
-    has the smallest place in natural order of each component instead.
+    A label is the number of some vertex of the component. Numbers do not follow ids when vertices come and go, so the
+    answer has the smallest place in natural order of each component instead.
     """
 
     columns = (Column("labels", Holds.PLACES),)
@@ -145,7 +151,8 @@ class Labels(Monotone):
         return np.uint32
 
     def first_state(self, facts: Facts) -> State:
-        return State((np.arange(facts.vertices, dtype=np.uint32), np.zeros(facts.vertices, np.uint32)), None)  # labels, levels
+        # Labels, levels.
+        return State((np.arange(facts.vertices, dtype=np.uint32), np.zeros(facts.vertices, np.uint32)), None)
 
     def result(self, state: State, facts: Facts) -> dict[str, Array]:
         naturals = facts.naturals()

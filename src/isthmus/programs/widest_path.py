@@ -24,13 +24,17 @@ def narrowest(width, weight):  # type: ignore[no-untyped-def]
 
 
 class WidestPath(MonotoneBestFirst):
-    """The width of the widest path from `source`. Unreached vertices have none, nor has the source: no edge limits it."""
+    """The width of the widest path from `source`. Unreached vertices have none, nor has the source: no edge limits
+    it.
+    """
 
     columns = (Column("width"),)
 
     def __init__(self, source: Any) -> None:
         program = narrowest
-        super().__init__(program.message, program.initial, program.combine, program.start_value, program.column, program.sides)
+        super().__init__(
+            program.message, program.initial, program.combine, program.start_value, program.column, program.sides
+        )
         self.name, self.sources = "widest_path", [source]
 
     def summary(self, columns: dict[str, Array], state: State) -> dict[str, Any]:

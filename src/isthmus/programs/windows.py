@@ -1,8 +1,8 @@
 """Whole lists from pieces: a program that must see all neighbours of a vertex at once takes vertices window by window.
 
-Deliveries bring lists in pieces: the two sides separately, a hub in several buffers. A window is a range of vertices whose
-lists, both sides together, fit a table in near memory. One iteration of the loop gathers one window, in whatever order its
-pieces arrive (every vertex has a cursor into the table), and then all lists of the window are whole.
+Deliveries bring lists in pieces: the two sides separately, a hub in several buffers. A window is a range of vertices
+whose lists, both sides together, fit a table in near memory. One iteration of the loop gathers one window, in whatever
+order its pieces arrive (every vertex has a cursor into the table), and then all lists of the window are whole.
 """
 
 from __future__ import annotations
@@ -32,7 +32,9 @@ class Windows:
         """As large as the budget's spare bytes allow, and at least one entry per vertex."""
         everything = sum(lists.arcs for lists in facts.lists_of_sides)
         room = max(facts.vertices, sizes.now.least_table, min(facts.spare // entry_bytes, everything))
-        return cls(tuple(lists.arcs_before() for lists in facts.lists_of_sides), everything, facts.vertices, min(room, cap))
+        return cls(
+            tuple(lists.arcs_before() for lists in facts.lists_of_sides), everything, facts.vertices, min(room, cap)
+        )
 
     def before(self, vertex: int) -> int:
         """Entries in the lists of the vertices before this one."""

@@ -20,14 +20,20 @@ def advice(summaries: Summaries) -> str:
     order = sorted(summaries, key=lambda name: seconds_of(summaries[name]))
     best, second = order[0], order[1]
     if all(summary["policy"] == "resident" for summary in summaries.values()):
-        return f"Take {'auto' if 'auto' in summaries else best}: all edges fit in near memory, so no recipe moves any, and all do the same."
+        return (
+            f"Take {'auto' if 'auto' in summaries else best}: all edges fit in near memory, so no recipe moves "
+            f"any, and all do the same."
+        )
     alike = [name for name in order if seconds_of(summaries[name]) <= ALIKE * seconds_of(summaries[best])]
     if "auto" in alike and best != "auto":
         return f"Take auto: it is as fast as {best}, the fastest here, and it adapts to other graphs and budgets."
     if len(alike) > 1:
         return f"Take {best}: it is the fastest, though hardly faster than {listed(alike[1:])}."
     ratio = seconds_of(summaries[second]) / max(seconds_of(summaries[best]), 1e-12)
-    return f"Take {best}: it is {ratio:.2g} times as fast as {second}, the next{because(summaries[best], summaries[second])}."
+    return (
+        f"Take {best}: it is {ratio:.2g} times as fast as {second}, the "
+        f"next{because(summaries[best], summaries[second])}."
+    )
 
 
 def because(best: dict[str, Any], other: dict[str, Any]) -> str:

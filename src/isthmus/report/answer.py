@@ -1,7 +1,8 @@
 """The answer of a run on its page: the vertices that come first, and how the values are distributed.
 
-Bins suit the values: a bar for each of few whole numbers (hops, core numbers), bins of equal ratio for values over several orders of
-magnitude (scores, sizes of components), bins of equal width for the rest. All is counted piece by piece.
+Bins suit the values: a bar for each of few whole numbers (hops, core numbers), bins of equal ratio for values over
+several orders of magnitude (scores, sizes of components), bins of equal width for the rest. All is counted piece by
+piece.
 """
 
 from __future__ import annotations
@@ -25,7 +26,9 @@ AT_ONCE = 1 << 20  # values
 
 @dataclass
 class Distribution:
-    """How many values lie between each two of `edges`. `zeros` do not fit on a logarithmic axis, and `missing` have no value."""
+    """How many values lie between each two of `edges`. `zeros` do not fit on a logarithmic axis, and `missing` have no
+    value.
+    """
 
     edges: Array
     counts: Array
@@ -95,4 +98,3 @@ def first(result: Result) -> tuple[tuple[str, str], list[tuple[str, str]]]:
     else:
         head, rows = ("vertex", result.main.replace("_", " ")), result.top(FIRST)
     return head, [(str(key), shown(value)) for key, value in rows]
-

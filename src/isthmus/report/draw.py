@@ -1,4 +1,6 @@
-"""The drawings of a page. Every colour has a contrast of 3 to the light and to the dark background, so one set serves both themes."""
+"""The drawings of a page. Every colour has a contrast of 3 to the light and to the dark background, so one set serves
+both themes.
+"""
 
 from __future__ import annotations
 
@@ -16,11 +18,17 @@ from isthmus.report.svg import FAINT, GRID, INK, inline
 
 # Of time; no engine has one of these.
 SECONDS = {
-    "compiling": "#aa00ff", "set-up": "#669900", "loading": "#cc00aa", "I/O wait": "#ff3388", "compute": "#337766", "deciding": "#7788dd",
+    "compiling": "#aa00ff",
+    "set-up": "#669900",
+    "loading": "#cc00aa",
+    "I/O wait": "#ff3388",
+    "compute": "#337766",
+    "deciding": "#7788dd",
     "other": "#886633",
-}  # fmt: skip
+}
 MODELLED_SECONDS = {MODELLED: SECONDS["compute"]}  # always alone
-ACTIVE = {"edges": (INK, "-"), "vertices": (INK, "--")}  # colours are for engines and for time; these lines differ by their dashes
+# Colours are for engines and for time; these lines differ by their dashes.
+ACTIVE = {"edges": (INK, "-"), "vertices": (INK, "--")}
 OTHER = (colour_of("resident"), ":")  # for unknown recipes and for variants
 MARKERS = "osD^vPX*"  # lines that lie on each other are told apart by them
 MARKS = 6  # of a line
@@ -28,11 +36,25 @@ NARROW = 300  # a logarithmic axis that spans less has ticks at 2 and 5 too
 LETTERS = 68  # that fit below a figure; the sample of a line takes about 6
 SIZE = (4.4, 2.4)  # inches; a point is about a pixel on a phone
 STYLE = {
-    "svg.fonttype": "none", "svg.hashsalt": "isthmus", "font.size": 9.5, "text.color": INK, "axes.edgecolor": FAINT,
-    "axes.labelcolor": FAINT, "xtick.color": FAINT, "ytick.color": FAINT, "grid.color": GRID, "axes.spines.top": False,
-    "axes.spines.right": False, "axes.grid": True, "axes.grid.axis": "y", "axes.axisbelow": True, "grid.linewidth": 0.8,
-    "legend.frameon": False, "axes.formatter.use_mathtext": False, "text.usetex": False,
-}  # fmt: skip
+    "svg.fonttype": "none",
+    "svg.hashsalt": "isthmus",
+    "font.size": 9.5,
+    "text.color": INK,
+    "axes.edgecolor": FAINT,
+    "axes.labelcolor": FAINT,
+    "xtick.color": FAINT,
+    "ytick.color": FAINT,
+    "grid.color": GRID,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.grid": True,
+    "axes.grid.axis": "y",
+    "axes.axisbelow": True,
+    "grid.linewidth": 0.8,
+    "legend.frameon": False,
+    "axes.formatter.use_mathtext": False,
+    "text.usetex": False,
+}
 
 
 @contextmanager
@@ -69,7 +91,9 @@ def scaled(ax: Any, unit: str) -> None:
 
 
 def engine_colors(engines: Iterable[str]) -> dict[str, str]:
-    """The colours that engines declare. Those of built-in engines are easy to tell apart, also for colour-blind readers."""
+    """The colours that engines declare. Those of built-in engines are easy to tell apart, also for colour-blind
+    readers.
+    """
     return {engine: colour_of(engine) for engine in engines}
 
 
@@ -106,7 +130,14 @@ def active(name: str, data: Series) -> str:
     with axes(data.iterations, "active") as (figure, ax):
         for what, values in (("edges", data.active_edges), ("vertices", data.active_vertices)):
             color, dash = ACTIVE[what]
-            ax.stairs(np.where(values > 0, values, np.nan), data.bounds, baseline=None, color=color, linestyle=dash, linewidth=1.6)
+            ax.stairs(
+                np.where(values > 0, values, np.nan),
+                data.bounds,
+                baseline=None,
+                color=color,
+                linestyle=dash,
+                linewidth=1.6,
+            )
         ax.set_yscale("log")
         logarithmic(ax.yaxis)
         return inline(figure, name, "active vertices and edges by iteration")
@@ -156,7 +187,9 @@ def growing(name: str, label: str, runs: dict[str, tuple[Series, Any]], unit: st
         for at, (recipe, (data, values)) in enumerate(runs.items()):
             color, dash = line(recipe)
             so_far = np.concatenate([[0], np.cumsum(values)])
-            ax.plot(data.bounds, so_far, color=color, linestyle=dash, label=recipe, **told_apart(at, len(runs), so_far.size))
+            ax.plot(
+                data.bounds, so_far, color=color, linestyle=dash, label=recipe, **told_apart(at, len(runs), so_far.size)
+            )
         scaled(ax, unit)
         if len(runs) > 1:
             legend(figure, runs)
@@ -169,16 +202,23 @@ def legend(figure: Any, names: Iterable[str]) -> None:
 
 
 def told_apart(at: int, lines: int, points: int) -> dict[str, Any]:
-    """How line number `at` is drawn, so that lines below it show: it is thinner than they are, and has marks of its own at other points."""
+    """How line number `at` is drawn, so that lines below it show: it is thinner than they are, and has marks of its own
+    at other points.
+    """
     if lines == 1:
         return {"linewidth": 1.8}
     step = max(1, points // MARKS)
-    marks = {"marker": MARKERS[at % len(MARKERS)], "markersize": 4.5, "markevery": (at * step // lines if step > 1 else at % 2, step)}
+    marks = {
+        "marker": MARKERS[at % len(MARKERS)],
+        "markersize": 4.5,
+        "markevery": (at * step // lines if step > 1 else at % 2, step),
+    }
     return {"linewidth": 3.4 - 2.2 * at / max(1, lines - 1), **marks}
 
 
 def by_batch(name: str, label: str, batches: int, lines: dict[str, tuple[Any, Any, str, str]], unit: str) -> str:
-    """One line for each recipe of a stream: bounds, values, colour and dash. Logarithmic unless `unit` is "%", for shares of 1.
+    """One line for each recipe of a stream: bounds, values, colour and dash. Logarithmic unless `unit` is "%", for
+    shares of 1.
 
     A recipe without values has no line; the marks of the others are the same in all figures.
     """
@@ -228,9 +268,12 @@ def partition_map(name: str, data: Series, chosen: Map) -> str:
     with axes(data.iterations, "partition") as (figure, ax):
         pixels = (table[chosen.codes] * 255).astype(np.uint8)
         ax.imshow(
-            pixels, aspect="auto", interpolation="none", origin="upper",
+            pixels,
+            aspect="auto",
+            interpolation="none",
+            origin="upper",
             extent=(0.5, chosen.step * chosen.codes.shape[1] + 0.5, chosen.row_step * chosen.codes.shape[0], 0),
-        )  # fmt: skip
+        )
         ax.set_xlim(0.5, data.iterations + 0.5)
         ax.set_ylim(chosen.partitions, 0)
         ax.grid(False)

@@ -1,4 +1,6 @@
-"""A run, or several runs of one algorithm with different recipes, as one HTML page: no script, nothing loaded from elsewhere."""
+"""A run, or several runs of one algorithm with different recipes, as one HTML page: no script, nothing loaded from
+elsewhere.
+"""
 
 from __future__ import annotations
 
@@ -28,7 +30,9 @@ class Run(Protocol):
     def summary(self) -> dict[str, Any]: ...
 
 
-def write(path: str | Path, runs: Mapping[str, Run], failed: Mapping[str, str] | None = None, answer: Result | None = None) -> None:
+def write(
+    path: str | Path, runs: Mapping[str, Run], failed: Mapping[str, str] | None = None, answer: Result | None = None
+) -> None:
     """Write the page of runs by recipe, whole or not at all. `failed` maps recipes that failed to their errors.
 
     `answer` is the one on which all runs agree, if they do not have it themselves.
@@ -45,11 +49,21 @@ def render(runs: Mapping[str, Run], failed: Mapping[str, str], answer: Result | 
     name = Path(one["graph"]["path"]).name if one["graph"]["path"] else "a graph in memory"
     lines = {recipe: (series(run.trace), clean[recipe]) for recipe, run in runs.items()}
     return rendered(
-        "page.html", mix=mix, hits=hits, seconds_of=seconds_of, first=one, name=name, several=several, failed=as_text(dict(failed)),
+        "page.html",
+        mix=mix,
+        hits=hits,
+        seconds_of=seconds_of,
+        first=one,
+        name=name,
+        several=several,
+        failed=as_text(dict(failed)),
         runs=[section(recipe, run.trace, clean[recipe], several) for recipe, run in runs.items()],
-        rows=rows_of(clean), together=panels.together(lines) if several else [], advice=advice(clean), given=given(one["repeat"]),
+        rows=rows_of(clean),
+        together=panels.together(lines) if several else [],
+        advice=advice(clean),
+        given=given(one["repeat"]),
         found=panels.answer_of("answer", answer or next(iter(runs.values()))),
-    )  # fmt: skip
+    )
 
 
 def given(facts: dict[str, Any]) -> str:
@@ -84,11 +98,19 @@ def cards(summary: dict[str, Any]) -> list[tuple[str, str, str]]:
     """The figures that matter most: name, value, what it means."""
     seconds, transfer, memory = summary["seconds"], summary["transfer"], summary["memory"]
     near = f"of a budget of {format_size(memory['budget'])}"
-    modelled = [("modelled", f"{seconds['modelled'] * 1e3:.3f} ms", f"on {summary['device']}")] if "modelled" in seconds else []
+    modelled = (
+        [("modelled", f"{seconds['modelled'] * 1e3:.3f} ms", f"on {summary['device']}")]
+        if "modelled" in seconds
+        else []
+    )
     return [
         *modelled,
         ("time", f"{seconds['total']:.3f} s", "in the parts below"),
-        ("iterations", f"{summary['iterations']:,}", f"{summary['graph']['vertices']:,} vertices, {summary['graph']['edges']:,} edges"),
+        (
+            "iterations",
+            f"{summary['iterations']:,}",
+            f"{summary['graph']['vertices']:,} vertices, {summary['graph']['edges']:,} edges",
+        ),
         ("moved", format_size(transfer["bytes"]), f"in {transfer['requests']:,} requests"),
         ("moved ÷ edges", f"{transfer['ratio']:.2f}", f"of {format_size(summary['graph']['edge_bytes'])} of edges"),
         ("near memory", format_size(memory["near_peak"]), near),
@@ -98,7 +120,11 @@ def cards(summary: dict[str, Any]) -> list[tuple[str, str, str]]:
 def time_rows(seconds: dict[str, float], trace: Trace) -> list[tuple[str, str, float, float]]:
     """What the time was spent on: part, colour, seconds, percent of the total. The parts add up to it."""
     total = seconds["total"] or 1.0
-    return [(name, SECONDS[name], spent, 100 * spent / total) for name, spent in time_parts(seconds, trace).items() if spent > 0]
+    return [
+        (name, SECONDS[name], spent, 100 * spent / total)
+        for name, spent in time_parts(seconds, trace).items()
+        if spent > 0
+    ]
 
 
 def memory(facts: dict[str, Any]) -> list[tuple[str, int, float]]:
@@ -117,7 +143,10 @@ def to_repeat(facts: dict[str, Any]) -> list[tuple[str, str]]:
     return [
         ("command", facts["command"]),
         ("options", ", ".join(f"{name} = {value}" for name, value in given.items())),
-        ("store", f"{graph['path']}, checksum {graph['checksum']}" if graph["path"] else "none: the graph was in memory"),
+        (
+            "store",
+            f"{graph['path']}, checksum {graph['checksum']}" if graph["path"] else "none: the graph was in memory",
+        ),
         ("isthmus", facts["isthmus"]),
         ("date", facts["date"]),
     ]
@@ -135,11 +164,13 @@ def rows_of(summaries: dict[str, dict[str, Any]]) -> list[dict[str, Any]]:
     longest = max(columns["seconds"])
     return [
         {
-            "recipe": recipe, "summary": summary, "bar": 100 * columns["seconds"][at] / longest if longest else 0.0,
+            "recipe": recipe,
+            "summary": summary,
+            "bar": 100 * columns["seconds"][at] / longest if longest else 0.0,
             "best": {name: values[at] == least[name] for name, values in columns.items()},
         }
         for at, (recipe, summary) in enumerate(summaries.items())
-    ]  # fmt: skip
+    ]
 
 
 def leaves(value: Any, name: str = "") -> list[tuple[str, str]]:

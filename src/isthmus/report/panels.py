@@ -31,7 +31,9 @@ def swatch(mark: Any) -> tuple[str, str]:
 
 
 def answer_of(name: str, run: Any) -> dict[str, Any] | None:
-    """The answer, as a page shows it: a table of the vertices that come first, and the distribution. None without vertices."""
+    """The answer, as a page shows it: a table of the vertices that come first, and the distribution. None without
+    vertices.
+    """
     if not isinstance(run, Result) or run.rows is not Rows.VERTICES:
         return None
     head, rows = first(run)
@@ -44,10 +46,18 @@ def answer(name: str, result: Any) -> list[Panel]:
     """How the values of an answer are distributed; nothing if none is known."""
     if result.has_groups:
         group, many = result.group_words
-        found, what, rows, text = of_groups(result), f"vertices of a {group}", many, f"How many {many} there are of each size."
+        found, what, rows, text = (
+            of_groups(result),
+            f"vertices of a {group}",
+            many,
+            f"How many {many} there are of each size.",
+        )
     else:
         what, rows = result.main.replace("_", " "), "vertices"
-        found, text = distribution(result.raw(result.main), result.declared(result.main)), f"How many vertices have which {what}."
+        found, text = (
+            distribution(result.raw(result.main), result.declared(result.main)),
+            f"How many vertices have which {what}.",
+        )
     if found is None:
         return []
     for count, why in ((found.missing, "no value"), (found.zeros, "the value 0")):
@@ -70,13 +80,21 @@ def choices(name: str, trace: Trace, data: Series) -> list[Panel]:
         return []
     shares = data.shares()
     colors = draw.engine_colors(shares)
-    found = [panel(
-        "Execution path", f"Share of the active partitions that each engine brought.{binned(data)}",
-        draw.stacked(f"{name}-path", "partitions", data, shares, colors, "%"), colors,
-    )]  # fmt: skip
+    found = [
+        panel(
+            "Execution path",
+            f"Share of the active partitions that each engine brought.{binned(data)}",
+            draw.stacked(f"{name}-path", "partitions", data, shares, colors, "%"),
+            colors,
+        )
+    ]
     chosen = choice_map(trace, data.step)
     if chosen is not None:
-        rows = "" if chosen.row_step == 1 else f" A row is {chosen.row_step} partitions, in the colour of the commonest engine."
+        rows = (
+            ""
+            if chosen.row_step == 1
+            else f" A row is {chosen.row_step} partitions, in the colour of the commonest engine."
+        )
         lost = " Pale: not recorded." if (chosen.codes == UNKNOWN).any() else ""
         text = f"Which engine brought each of {chosen.partitions:,} partitions; blank: not active.{lost}{rows}"
         found.append(panel("Partitions", text, draw.partition_map(f"{name}-map", data, chosen), colors))
@@ -96,13 +114,18 @@ def progress(name: str, data: Series) -> list[Panel]:
     clock, colors = ("Modelled seconds", draw.MODELLED_SECONDS) if data.modelled else ("Seconds", draw.SECONDS)
     return [
         panel(
-            "Active", f"Active vertices and their edges.{binned(data)}", draw.active(f"{name}-active", data), draw.ACTIVE,
+            "Active",
+            f"Active vertices and their edges.{binned(data)}",
+            draw.active(f"{name}-active", data),
+            draw.ACTIVE,
         ),
         panel(
-            "Time", f"{clock} in each iteration.{binned(data)}", draw.stacked(f"{name}-time", "time", data, times, colors, "s"),
+            "Time",
+            f"{clock} in each iteration.{binned(data)}",
+            draw.stacked(f"{name}-time", "time", data, times, colors, "s"),
             {what: colors[what] for what in times},
         ),
-    ]  # fmt: skip
+    ]
 
 
 def transfer(name: str, data: Series) -> list[Panel]:
@@ -113,11 +136,18 @@ def transfer(name: str, data: Series) -> list[Panel]:
     colors = draw.engine_colors(moved)
     return [
         panel(
-            "Transfer", f"Bytes moved in each iteration, by engine.{binned(data)}",
-            draw.stacked(f"{name}-bytes", "bytes", data, moved, colors, "B"), colors,
+            "Transfer",
+            f"Bytes moved in each iteration, by engine.{binned(data)}",
+            draw.stacked(f"{name}-bytes", "bytes", data, moved, colors, "B"),
+            colors,
         ),
-        panel("Transfer so far", "Bytes moved since the start.", draw.growing(f"{name}-sum", "bytes", {name: (data, data.moved)}, "B"), {}),
-    ]  # fmt: skip
+        panel(
+            "Transfer so far",
+            "Bytes moved since the start.",
+            draw.growing(f"{name}-sum", "bytes", {name: (data, data.moved)}, "B"),
+            {},
+        ),
+    ]
 
 
 def together(runs: dict[str, tuple[Series, dict[str, Any]]]) -> list[Panel]:
@@ -125,16 +155,20 @@ def together(runs: dict[str, tuple[Series, dict[str, Any]]]) -> list[Panel]:
     going = {policy: (data, summary) for policy, (data, summary) in runs.items() if data.iterations}
     if not going:
         return []
-    ratio = {policy: (data, data.moved / max(1, summary["graph"]["edge_bytes"])) for policy, (data, summary) in going.items()}
+    ratio = {
+        policy: (data, data.moved / max(1, summary["graph"]["edge_bytes"])) for policy, (data, summary) in going.items()
+    }
     clock = "Modelled seconds" if any(data.modelled for data, _ in going.values()) else "Seconds"
     spent = {policy: (data, sum(data.seconds.values()) * data.sizes) for policy, (data, _) in going.items()}
     return [
         panel(
-            "Transfer so far", "Bytes moved since the start ÷ bytes of all edges.",
-            draw.growing("all-moved", "moved ÷ edges", ratio, ""), {},
+            "Transfer so far",
+            "Bytes moved since the start ÷ bytes of all edges.",
+            draw.growing("all-moved", "moved ÷ edges", ratio, ""),
+            {},
         ),
         panel("Time so far", f"{clock} since the first iteration.", draw.growing("all-time", "time", spent, "s"), {}),
-    ]  # fmt: skip
+    ]
 
 
 def missing(trace: Trace, several: bool) -> list[str]:
@@ -157,10 +191,14 @@ def table(trace: Trace) -> list[dict[str, Any]]:
     ends = data.sizes.cumsum()
     return [
         {
-            "first": int(ends[k] - data.sizes[k] + 1), "last": int(ends[k]),
-            "vertices": round(float(data.active_vertices[k])), "edges": round(float(data.active_edges[k])),
+            "first": int(ends[k] - data.sizes[k] + 1),
+            "last": int(ends[k]),
+            "vertices": round(float(data.active_vertices[k])),
+            "edges": round(float(data.active_edges[k])),
             "seconds": float(sum(values[k] for values in data.seconds.values())) * int(data.sizes[k]),
-            "bytes": int(data.moved[k]), "requests": int(data.requested[k]), "hits": 100 * float(data.hit_rate[k]),
+            "bytes": int(data.moved[k]),
+            "requests": int(data.requested[k]),
+            "hits": 100 * float(data.hit_rate[k]),
         }
         for k in range(data.sizes.size)
-    ]  # fmt: skip
+    ]

@@ -1,4 +1,6 @@
-"""A trace as columns to draw: iterations in at most BINS bins of equal size, so that thousands of them stay readable."""
+"""A trace as columns to draw: iterations in at most BINS bins of equal size, so that thousands of them stay
+readable.
+"""
 
 from __future__ import annotations
 
@@ -55,7 +57,10 @@ class Series:
     def shares(self) -> dict[str, Array]:
         """Each engine's share of the active partitions."""
         total = sum(self.partitions.values(), np.zeros(self.sizes.size))
-        return {name: np.divide(count, total, out=np.zeros(total.size), where=total > 0) for name, count in self.partitions.items()}
+        return {
+            name: np.divide(count, total, out=np.zeros(total.size), where=total > 0)
+            for name, count in self.partitions.items()
+        }
 
 
 def series(trace: Trace) -> Series:
@@ -75,12 +80,18 @@ def series(trace: Trace) -> Series:
     moved, requested = ([sums(trace.columns((name, key))[0]) for name in engines] for key in ("bytes", "requests"))
     partitions = {name: means((name, PARTITIONS)) for name in engines}
     return Series(
-        count, step, sizes, means("active_vertices"), means("active_edges"), means("hit_edges"),
+        count,
+        step,
+        sizes,
+        means("active_vertices"),
+        means("active_edges"),
+        means("hit_edges"),
         {name: sums(values) / sizes for name, values in spent(trace).items()},
         {name: values / sizes for name, values in zip(engines, moved, strict=True)},
         {name: values for name, values in partitions.items() if values.any()},
-        sum(moved, np.zeros(sizes.size)), sum(requested, np.zeros(sizes.size)),
-    )  # fmt: skip
+        sum(moved, np.zeros(sizes.size)),
+        sum(requested, np.zeros(sizes.size)),
+    )
 
 
 def spent(trace: Trace) -> dict[str, Array]:
@@ -88,7 +99,12 @@ def spent(trace: Trace) -> dict[str, Array]:
     seconds, wait, kernel, decide, modelled = trace.columns("seconds", "wait", "kernel", "decide", MODELLED)
     if modelled.size and not np.isnan(modelled).all():
         return {MODELLED: np.nan_to_num(modelled)}
-    return {"I/O wait": wait, "compute": kernel, "deciding": decide, "other": np.maximum(0.0, seconds - wait - kernel - decide)}
+    return {
+        "I/O wait": wait,
+        "compute": kernel,
+        "deciding": decide,
+        "other": np.maximum(0.0, seconds - wait - kernel - decide),
+    }
 
 
 @dataclass
@@ -105,7 +121,9 @@ class Map:
 
 
 def choice_map(trace: Trace, step: int) -> Map | None:
-    """The map of a trace in bins of `step` iterations, or of more where choices were thinned; None without any choice."""
+    """The map of a trace in bins of `step` iterations, or of more where choices were thinned; None without any
+    choice.
+    """
     choices = {at: chosen for at, chosen in trace.choices().items() if chosen.size}
     if not choices:
         return None
@@ -121,6 +139,8 @@ def choice_map(trace: Trace, step: int) -> Map | None:
     counts[:, :, NOTHING] = 0
     codes = counts.argmax(2)  # NOTHING, which is 0, where no engine has a count
     known = {at // step for at in choices}
-    moving = set(np.flatnonzero(sum(trace.columns(*((name, PARTITIONS) for name in trace.used())), np.zeros(len(trace)))) // step)
+    moving = set(
+        np.flatnonzero(sum(trace.columns(*((name, PARTITIONS) for name in trace.used())), np.zeros(len(trace)))) // step
+    )
     codes[list(moving - known)] = UNKNOWN
     return Map(codes.T, partitions, row_step, step)

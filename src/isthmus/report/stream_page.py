@@ -1,4 +1,6 @@
-"""A comparison of streams as one HTML page: what each recipe moved to a device for the same batches, which one to take, and why."""
+"""A comparison of streams as one HTML page: what each recipe moved to a device for the same batches, which one to take,
+and why.
+"""
 
 from __future__ import annotations
 
@@ -18,14 +20,25 @@ from isthmus.runtime.result import Result
 Array = np.ndarray[Any, Any]
 FIGURES = {  # column of a batch: title, what it shows, unit
     "modelled": ("Time", "Modelled seconds of a batch, on a logarithmic axis.", "s"),
-    "bytes": ("Transfer", "Bytes that a batch moved, on a logarithmic axis. A recipe that moved none has no line.", "B"),
-    "requests": ("Requests", "Requests or page migrations of a batch, on a logarithmic axis. A recipe with none has no line.", ""),
+    "bytes": (
+        "Transfer",
+        "Bytes that a batch moved, on a logarithmic axis. A recipe that moved none has no line.",
+        "B",
+    ),
+    "requests": (
+        "Requests",
+        "Requests or page migrations of a batch, on a logarithmic axis. A recipe with none has no line.",
+        "",
+    ),
     "hits": ("Hits", "Share of the edges read by a batch that were near already. A recipe with none has no line.", "%"),
 }
 
 
-def write(path: str | Path, summary: dict[str, Any], lines: dict[str, tuple[str, str]], answers: Mapping[str, Result]) -> None:
-    """Write the page of a comparison, whole or not at all. `lines`: colour and dash of every recipe, as recipes declare them.
+def write(
+    path: str | Path, summary: dict[str, Any], lines: dict[str, tuple[str, str]], answers: Mapping[str, Result]
+) -> None:
+    """Write the page of a comparison, whole or not at all. `lines`: colour and dash of every recipe, as recipes declare
+    them.
 
     `answers`: by program, those on which all recipes agree.
     """
@@ -41,12 +54,16 @@ def render(summary: dict[str, Any], lines: dict[str, tuple[str, str]], answers: 
     path, batches = facts["graph"]["path"], facts["runs"][0]["batches"]
     totals = {run["recipe"]: {key: value for key, value in run.items() if key != "by_batch"} for run in facts["runs"]}
     return rendered(
-        "streams.html", facts=facts, name=Path(path).name if path else "a graph in memory", rows=rows_of(facts["runs"]),
+        "streams.html",
+        facts=facts,
+        name=Path(path).name if path else "a graph in memory",
+        rows=rows_of(facts["runs"]),
         figures=figures(binned, drawn) if batches else [],
         tables=[(recipe, by_batch(each)) for recipe, each in binned.items()] if batches else [],
         answers=[(as_text(program), *shown_of(at, result)) for at, (program, result) in enumerate(answers.items())],
-        repeat=to_repeat(facts), leaves={recipe: leaves(each) for recipe, each in totals.items()},
-    )  # fmt: skip
+        repeat=to_repeat(facts),
+        leaves={recipe: leaves(each) for recipe, each in totals.items()},
+    )
 
 
 def shown_of(at: int, result: Result) -> tuple[list[tuple[str, str]], dict[str, Any] | None]:
@@ -65,7 +82,11 @@ def bins(columns: dict[str, list[float]]) -> dict[str, Array]:
 
     binned = {name: means(values) for name, values in columns.items()}
     read = binned["hit_edges"] + binned["miss_edges"]
-    return {**binned, "hits": np.divide(binned["hit_edges"], read, out=np.zeros(read.size), where=read > 0), "sizes": sizes}
+    return {
+        **binned,
+        "hits": np.divide(binned["hit_edges"], read, out=np.zeros(read.size), where=read > 0),
+        "sizes": sizes,
+    }
 
 
 def figures(runs: dict[str, dict[str, Array]], drawn: dict[str, tuple[str, str]]) -> list[Panel]:
@@ -99,11 +120,12 @@ def rows_of(runs: list[dict[str, Any]]) -> list[dict[str, Any]]:
     longest = max(columns["modelled"])
     return [
         {
-            "run": run, "bar": 100 * columns["modelled"][at] / longest if longest else 0.0,
+            "run": run,
+            "bar": 100 * columns["modelled"][at] / longest if longest else 0.0,
             "best": {name: values[at] == min(values) for name, values in columns.items()},
         }
         for at, run in enumerate(runs)
-    ]  # fmt: skip
+    ]
 
 
 def to_repeat(facts: dict[str, Any]) -> list[tuple[str, str]]:
@@ -116,7 +138,10 @@ def to_repeat(facts: dict[str, Any]) -> list[tuple[str, str]]:
         ("programs", ", ".join(facts["programs"]) or "none"),
         ("updates", facts["updates"]),
         ("device", f"{facts['device']}, memory {facts['memory']}"),
-        ("store", f"{graph['path']}, checksum {graph['checksum']}" if graph["path"] else "none: the graph was in memory"),
+        (
+            "store",
+            f"{graph['path']}, checksum {graph['checksum']}" if graph["path"] else "none: the graph was in memory",
+        ),
         ("isthmus", repeat["isthmus"]),
         ("date", repeat["date"]),
     ]

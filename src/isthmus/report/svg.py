@@ -7,7 +7,8 @@ import io
 import re
 from typing import Any
 
-INK, FAINT, GRID = "#010203", "#040506", "#070809"  # placeholders for the page's own colours, which follow the reader's theme
+# Placeholders for the page's own colours, which follow the reader's theme.
+INK, FAINT, GRID = "#010203", "#040506", "#070809"
 VARIABLES = {INK: "var(--ink)", FAINT: "var(--faint)", GRID: "var(--line)"}
 
 

@@ -10,7 +10,9 @@ PARTS = ("compiling", "set-up", "loading", "I/O wait", "compute", "deciding", "o
 
 
 def time_parts(seconds: dict[str, float], trace: Trace) -> dict[str, float]:
-    """Seconds by part. `other` is what no clock was on; where parts of the iterations overlap, they share the time they took."""
+    """Seconds by part. `other` is what no clock was on; where parts of the iterations overlap, they share the time they
+    took.
+    """
     spent = {"I/O wait": seconds["wait"], "compute": seconds["kernel"], "deciding": float(trace.total("decide"))}
     room = min(seconds["iterate"], seconds["total"] - seconds["compile"])
     scale = min(1.0, room / sum(spent.values())) if sum(spent.values()) > 0 else 1.0

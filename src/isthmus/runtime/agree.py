@@ -26,7 +26,9 @@ ROUNDING = 1e-12  # of the largest entry; the error bounds of programs do not in
 def difference(first: Result, second: Result, tolerance: float = TOLERANCE) -> str | None:
     """The first place where two results differ by more than is allowed, as text; None: they agree."""
     if len(first) != len(second) or first.columns != second.columns:
-        return f"{len(first):,} rows of {', '.join(first.columns)} against {len(second):,} of {', '.join(second.columns)}"
+        return (
+            f"{len(first):,} rows of {', '.join(first.columns)} against {len(second):,} of {', '.join(second.columns)}"
+        )
     for name in first.columns:
         a, b = first.raw(name), second.raw(name)
         off = excess(first.declared(name), a, b, (first.summary()["result"], second.summary()["result"]), tolerance)
@@ -36,16 +38,21 @@ def difference(first: Result, second: Result, tolerance: float = TOLERANCE) -> s
     return None
 
 
-def excess(column: Column, a: Array, b: Array, stated: tuple[dict[str, Any], dict[str, Any]], tolerance: float) -> Array:
+def excess(
+    column: Column, a: Array, b: Array, stated: tuple[dict[str, Any], dict[str, Any]], tolerance: float
+) -> Array:
     """The difference of each pair of entries that disagree, and 0 for pairs that agree."""
     if not column.unique:
         a, b = column.missing(a), column.missing(b)
     if a.dtype.kind != "f":
-        return np.asarray(column.shown(a) != column.shown(b), np.float64)  # the same answer may be computed in narrower integers
+        # The same answer may be computed in narrower integers.
+        return np.asarray(column.shown(a) != column.shown(b), np.float64)
     off = apart(a, b)
     finite = np.abs(a[np.isfinite(a)])
     rounding = ROUNDING * float(finite.max(initial=0.0))
-    bounds = [float(figures[column.figure]) for figures in stated if column.within is not None and column.figure in figures]
+    bounds = [
+        float(figures[column.figure]) for figures in stated if column.within is not None and column.figure in figures
+    ]
     smaller: Any = np.fmin(np.abs(a), np.abs(b))
     if len(bounds) < 2:
         allowed: Any = tolerance * smaller
@@ -65,7 +72,9 @@ def apart(a: Array, b: Array) -> Array:
 
 
 def stretch(bound_a: float, bound_b: float) -> float:
-    """The largest relative difference of two entries when each entry, and the norm it was divided by, is off by its bound."""
+    """The largest relative difference of two entries when each entry, and the norm it was divided by, is off by its
+    bound.
+    """
     if max(bound_a, bound_b) >= 1:
         return np.inf
     return (1 + bound_a) / (1 - bound_a) * (1 + bound_b) / (1 - bound_b) - 1

@@ -1,8 +1,9 @@
-"""`device="auto"`: a GPU of this machine if a typical run on the graph is faster there by measured costs, else the processor.
+"""`device="auto"`: a GPU of this machine if a typical run on the graph is faster there by measured costs, else the
+processor.
 
-Only GPUs that `isthmus calibrate --device cuda:0` has measured are considered. Without such a measurement, or if the processor is done
-before any of them can start, nobody looks for a GPU, and nothing of CUDA is imported. A run is taken to follow all edges PASSES times,
-after they were brought near where they fit:
+Only GPUs that `isthmus calibrate --device cuda:0` has measured are considered. Without such a measurement, or if the
+processor is done before any of them can start, nobody looks for a GPU, and nothing of CUDA is imported. A run is taken
+to follow all edges PASSES times, after they were brought near where they fit:
 
     processor, edges fit its memory      read from disk + PASSES x edges / rate of the processor
     processor, they do not               PASSES x the longer of both
@@ -10,8 +11,8 @@ after they were brought near where they fit:
     GPU, they do not                     start + read from disk + PASSES x the longer of copy and kernels
     GPU, nor the host's memory           start + PASSES x the longest of the three
 
-`start` is the time in which kernels are compiled, which happens once per process: that of a program, and those of all programs which this
-process has not compiled yet (`kernels/cuda/needed.py`).
+`start` is the time in which kernels are compiled, which happens once per process: that of a program, and those of all
+programs which this process has not compiled yet (`kernels/cuda/needed.py`).
 """
 
 from __future__ import annotations
@@ -41,7 +42,9 @@ class Choice:
 
 @dataclass(frozen=True)
 class Load:
-    """What a run works on: bytes of near memory for vertices, edges and their bytes, and how long a disk takes to read these."""
+    """What a run works on: bytes of near memory for vertices, edges and their bytes, and how long a disk takes to read
+    these.
+    """
 
     vertex_bytes: int
     edges: int
@@ -59,9 +62,16 @@ def choose(graph: Graph, memory: str | int | None) -> Choice:
     if not measured:
         return Choice("auto")
     load = load_of(graph.snapshot)
-    start, here = min(start_of(costs, True) for costs in measured), max(on_processor(load, costs, memory) for costs in measured)
+    start, here = (
+        min(start_of(costs, True) for costs in measured),
+        max(on_processor(load, costs, memory) for costs in measured),
+    )
     if here <= start:
-        return Choice("auto", f"device auto: the processor; a run takes an estimated {here:.3g} s there, and a GPU starts in {start:.3g} s")
+        return Choice(
+            "auto",
+            f"device auto: the processor; a run takes an estimated {here:.3g} s there, and a GPU starts in "
+            f"{start:.3g} s",
+        )
     found, trouble = estimates(load, memory)
     if not found:
         return Choice("auto", f"device auto: the processor, as no measured GPU can be used: {trouble}")
@@ -70,7 +80,11 @@ def choose(graph: Graph, memory: str | int | None) -> Choice:
     if there == float("inf"):
         return Choice("auto", f"device auto: the processor, as the vertices do not fit in the memory of {name}")
     seconds = f"a run takes an estimated {there:.3g} s on {name} and {here:.3g} s on the processor"
-    return Choice(name, f"device auto: {name}; {seconds}") if there < here else Choice("auto", f"device auto: the processor; {seconds}")
+    return (
+        Choice(name, f"device auto: {name}; {seconds}")
+        if there < here
+        else Choice("auto", f"device auto: the processor; {seconds}")
+    )
 
 
 def load_of(graph: Snapshot) -> Load:
@@ -82,7 +96,9 @@ def load_of(graph: Snapshot) -> Load:
 
 
 def estimates(load: Load, memory: str | int | None) -> tuple[list[tuple[float, int, float]], str]:
-    """(Seconds on a GPU, its number, seconds on the processor) for all GPUs that can be used and were measured; and why others cannot."""
+    """(Seconds on a GPU, its number, seconds on the processor) for all GPUs that can be used and were measured; and why
+    others cannot.
+    """
     gpus, trouble = shim.found()
     found, troubles = [], [trouble] if trouble else []
     for gpu in gpus:
@@ -97,7 +113,9 @@ def estimates(load: Load, memory: str | int | None) -> tuple[list[tuple[float, i
             troubles.append(f"{device.CUDA}:{gpu.number}: {gpu.trouble}")
         else:
             costs = remembered.costs
-            found.append((on_gpu(load, costs, budget(load, memory, free)), gpu.number, on_processor(load, costs, memory)))
+            found.append(
+                (on_gpu(load, costs, budget(load, memory, free)), gpu.number, on_processor(load, costs, memory))
+            )
     return found, "; ".join(troubles) or "none of them is in this machine now"
 
 

@@ -23,7 +23,8 @@ from isthmus.policies.recipe import Recipe
 from isthmus.programs.program import Program
 
 BUFFERS = 4  # two being filled, two being run
-LEAST_BLOCKS = 24  # of 4 KB in a buffer: the narrower of its two zones then holds several lists whatever their alignment
+# of 4 KB in a buffer: the narrower of its two zones then holds several lists whatever their alignment.
+LEAST_BLOCKS = 24
 ENOUGH = 4 << 20  # bytes of a buffer; larger ones read a little faster, but a cache saves more with the same memory
 INDEX_BYTES = {"vertices": vertex_cache.VERTEX_BYTES, "hot_subgraph": hot_subgraph.VERTEX_BYTES}  # per vertex, by cache
 LEAST_PAGES = 64  # of 4 KB, where lists are read through pages
@@ -56,14 +57,23 @@ class Split:
 
 
 def split_budget(
-    graph: Snapshot, program: Program, memory: str | int | None, threads: int, policy: str, keeps: bool = False,
-    device_bytes: int | None = None, index_bytes: int = 0, page_bytes: int = 0, gpu: str = "",
-) -> Split:  # fmt: skip
+    graph: Snapshot,
+    program: Program,
+    memory: str | int | None,
+    threads: int,
+    policy: str,
+    keeps: bool = False,
+    device_bytes: int | None = None,
+    index_bytes: int = 0,
+    page_bytes: int = 0,
+    gpu: str = "",
+) -> Split:
     """Split a budget for `program` on `graph`, or raise BudgetError. `keeps`: the remaining memory keeps edges near.
 
     `index_bytes`: bytes per vertex of the cache's index; they count as vertex state, though they are part of the cache.
-    `device_bytes`: near memory of a modelled device, and the default budget there, if the host has as much. `page_bytes`: the
-    minimum for pages, where lists are read through them. `gpu`: the GPU whose free memory `device_bytes` is; the host's does not matter.
+    `device_bytes`: near memory of a modelled device, and the default budget there, if the host has as much.
+    `page_bytes`: the minimum for pages, where lists are read through them. `gpu`: the GPU whose free memory
+    `device_bytes` is; the host's does not matter.
     """
     least_buffer, enough = sizes.now.least_buffer, ENOUGH
     if device_bytes is not None:
@@ -74,7 +84,9 @@ def split_budget(
     state, frontier = n * program.state_bytes + program.table_bytes(graph), frontier_bytes(n, threads)
     offsets = sum(graph.list_bytes(side) for side in program.sides)
     if device_bytes is None:
-        offsets += sum(checksum_bytes(graph, side, program.reads_weights()) for side in program.sides) + graph.staging_bytes
+        offsets += (
+            sum(checksum_bytes(graph, side, program.reads_weights()) for side in program.sides) + graph.staging_bytes
+        )
     index = n * index_bytes if keeps else 0
     vertex = state + offsets + frontier + index
     least_edges = min(BUFFERS * least_buffer, edge_bytes + BUFFERS * LEAST_BLOCKS * 4096) + page_bytes
@@ -83,14 +95,17 @@ def split_budget(
     if share:
         wanted = int(edge_bytes * parse_share(share[1]))
         if wanted < least_edges:
-            notes.append(f"{share[0].strip()} is below the minimum for this graph; using {format_size(least_edges)} for edges")
+            notes.append(
+                f"{share[0].strip()} is below the minimum for this graph; using {format_size(least_edges)} for edges"
+            )
         budget = vertex + max(wanted, least_edges)
     else:
         budget = default_budget(device_bytes, gpu) if memory is None else parse_size(memory)
     least = vertex + least_edges
     if budget < least:
         raise BudgetError(
-            f"{program.name} on {graph} needs at least {format_size(least)} near memory (vertex state {format_size(vertex)}); "
+            f"{program.name} on {graph} needs at least {format_size(least)} near memory (vertex state "
+            f"{format_size(vertex)}); "
             f"got {format_size(budget)}. {more_memory(least, device_bytes, gpu)}"
         )
     room = budget - vertex
@@ -100,7 +115,8 @@ def split_budget(
     if resident:
         state += n * program.solve_bytes
     edges = edge_bytes if resident else min(room - page_bytes, most_staging(edge_bytes))
-    if (keeps or device_bytes is not None) and not resident:  # on a modelled device all recipes get partitions of the same size
+    # on a modelled device all recipes get partitions of the same size.
+    if (keeps or device_bytes is not None) and not resident:
         edges = min(edges, max(room // 4, BUFFERS * enough))
     cache = 0 if resident else page_bytes
     if keeps and not resident:
@@ -118,7 +134,10 @@ def default_budget(device_bytes: int | None, gpu: str) -> int:
 def more_memory(least: int, device_bytes: int | None, gpu: str) -> str:
     """What to do if a budget is smaller than `least`: a GPU cannot be given more memory than it has."""
     if gpu and device_bytes is not None and least > device_bytes:
-        return f"{gpu} has {format_size(device_bytes)} free; use {option('device', 'cpu')}, or end other programs on the GPU"
+        return (
+            f"{gpu} has {format_size(device_bytes)} free; use {option('device', 'cpu')}, or end other programs "
+            f"on the GPU"
+        )
     return f"Give {option('memory', f'{least // 10**6 + 1}MB')} or more"
 
 
@@ -141,8 +160,14 @@ def most_staging(edge_bytes: int) -> int:
 
 
 def split_for(
-    program: Program, graph: Snapshot, recipe: Recipe, model: Device | None, memory: str | int | None, threads: int, policy: str,
-) -> Split:  # fmt: skip
+    program: Program,
+    graph: Snapshot,
+    recipe: Recipe,
+    model: Device | None,
+    memory: str | int | None,
+    threads: int,
+    policy: str,
+) -> Split:
     """Split a budget for a program and a recipe. The default budget of a modelled device is its own memory.
 
     The frontier of a modelled device has one queue, whatever threads the host has.

@@ -1,4 +1,6 @@
-"""Buffers of near memory that deliveries are read into. Their number is fixed, so readers that are too far ahead wait."""
+"""Buffers of near memory that deliveries are read into. Their number is fixed, so readers that are too far ahead
+wait.
+"""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
 """A result as a mapping: the user's keys (vertex ids, mostly) to values of the main column.
 
-`result[7]`, `7 in result`, `result.get(7)`, `result.items()` and `dict(result)` work as for a dictionary. Nothing is turned into one
-before somebody asks: a single look-up reads the few blocks of the id map that it needs. `dict(result)` looks up all keys in their
-order; when two keys in a row are neighbours, the rows behind them are read at once.
+`result[7]`, `7 in result`, `result.get(7)`, `result.items()` and `dict(result)` work as for a dictionary. Nothing is
+turned into one before somebody asks: a single look-up reads the few blocks of the id map that it needs. `dict(result)`
+looks up all keys in their order; when two keys in a row are neighbours, the rows behind them are read at once.
 """
 
 from __future__ import annotations
@@ -48,7 +48,10 @@ class ByKey(ABC):
         row = self._row(key)
         if row == self._last + 1 or row == self._ahead_end:
             end = min(row + sizes.now.result_rows, len(self))
-            self._ahead, self._ahead_end = dict(zip(self._keys(row, end), self._main_values(row, end), strict=True)), end
+            self._ahead, self._ahead_end = (
+                dict(zip(self._keys(row, end), self._main_values(row, end), strict=True)),
+                end,
+            )
         self._last = row
         return self._main_values(row, row + 1)[0]
 
@@ -71,11 +74,14 @@ class ByKey(ABC):
             yield from self._keys(begin, min(begin + sizes.now.result_rows, len(self)))
 
     def keys(self) -> Iterator[Any]:
-        """All keys, in order. OptionError if a vertex is named like a column: `dict(result)` would have the column there."""
+        """All keys, in order. OptionError if a vertex is named like a column: `dict(result)` would have the column
+        there.
+        """
         for name in self.columns:
             if name in self:
                 raise OptionError(
-                    f"keys: {name!r} is a vertex and a column, so result[{name!r}] is the column; use result.items() or result.value"
+                    f"keys: {name!r} is a vertex and a column, so result[{name!r}] is the column; use result.items() "
+                    f"or result.value"
                 )
         return iter(self)
 

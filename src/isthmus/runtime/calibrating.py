@@ -24,29 +24,38 @@ def calibrate(path: str | Path = ".", progress: Progress = SILENT) -> Profile: .
 def calibrate(*, progress: Progress = SILENT, device: str) -> CardCosts: ...
 
 
-def calibrate(path: str | Path | None = None, progress: Progress = SILENT, *, device: str | None = None) -> Profile | CardCosts:
+def calibrate(
+    path: str | Path | None = None, progress: Progress = SILENT, *, device: str | None = None
+) -> Profile | CardCosts:
     """Measure the disk that a folder or store lies on, or a GPU, in a few seconds, and remember it for later runs.
 
-    path: a store, which is read, or a folder, where a temporary test file of up to 1 GB is written; by default the current folder.
+    path: a store, which is read, or a folder, where a temporary test file of up to 1 GB is written; by default the
+    current folder.
 
-    device: a GPU of this machine, such as "cuda:0", instead of a disk. What it costs is then returned in place of a profile, and
-    `device="auto"` may choose it.
+    device: a GPU of this machine, such as "cuda:0", instead of a disk. What it costs is then returned in place of a
+    profile, and `device="auto"` may choose it.
     """
     if device is None:
         return survey("." if path is None else path, progress)[1]
     if path is not None:
-        raise OptionError(f"calibrate: expected path, to measure a disk, or device, to measure a GPU; got {path} and {device}")
+        raise OptionError(
+            f"calibrate: expected path, to measure a disk, or device, to measure a GPU; got {path} and {device}"
+        )
     return survey_gpu(device, progress)[1]
 
 
-def survey_gpu(text: str, progress: Progress = SILENT, say: Say = ignore, trial: Trial = TRIAL) -> tuple[CardSamples, CardCosts]:
+def survey_gpu(
+    text: str, progress: Progress = SILENT, say: Say = ignore, trial: Trial = TRIAL
+) -> tuple[CardSamples, CardCosts]:
     """Measure a GPU and remember its costs; `say` gets a note if they cannot be saved."""
     gpu = checked_gpu(text)
     with alone(say):
         try:
             samples = measure_card(device.open_card(gpu.number), gpu.name, trial=trial, progress=progress)
         except MemoryError as error:
-            raise OptionError(f"device: {text}: too little free memory to measure it; end other programs that use it") from error
+            raise OptionError(
+                f"device: {text}: too little free memory to measure it; end other programs that use it"
+            ) from error
         except Exception as error:
             if not shim.of_driver(error):
                 raise
@@ -71,7 +80,10 @@ def forget_gpu(text: str) -> bool:
 def checked_gpu(text: str) -> shim.Found:
     """The GPU of that name; raises OptionError if it cannot be used, or is no GPU."""
     if not device.is_gpu(text):
-        raise OptionError(f"device: expected {device.CUDA}:NUMBER, such as {device.CUDA}:0, got {text!r}; a disk is measured by its path")
+        raise OptionError(
+            f"device: expected {device.CUDA}:NUMBER, such as {device.CUDA}:0, got {text!r}; a disk is measured by "
+            f"its path"
+        )
     gpu = device.gpu_of(text, f"without {option('device')}, a disk is measured")
     if gpu.capability == (0, 0):
         raise OptionError(f"device: {text}: {gpu.name} has no link to measure; unset NUMBA_ENABLE_CUDASIM")

@@ -81,7 +81,10 @@ class Call:
             found[key] = {name: sum(part[key][name] for part in parts) for name in found[key]}
         found["algorithm"], found["iterations"] = self.algorithm, sum(part["iterations"] for part in parts)
         rss_peak = max(part["memory"]["rss_peak"] for part in parts)
-        found["memory"] = {**max((part["memory"] for part in parts), key=lambda memory: memory["near_peak"]), "rss_peak": rss_peak}
+        found["memory"] = {
+            **max((part["memory"] for part in parts), key=lambda memory: memory["near_peak"]),
+            "rss_peak": rss_peak,
+        }
         return {**found, "engines": self.trace.engines(), "notes": self.trace.notes, "result": answer.figures}
 
 

@@ -1,13 +1,13 @@
 """Checkpoints: every few minutes a run's state is written to disk, so that a killed run can resume.
 
-A folder belongs to one run. Each of its passes (a tree of predecessors is a second pass) has one checkpoint there, such as
-`pass-1.iteration-42`. A new one is written under another name, synced and renamed; then the one before it is removed. All
-are removed when the run is over. A pass that had ended also resumes from its last checkpoint, so each pass repeats at most
-the work of one interval.
+A folder belongs to one run. Each of its passes (a tree of predecessors is a second pass) has one checkpoint there, such
+as `pass-1.iteration-42`. A new one is written under another name, synced and renamed; then the one before it is
+removed. All are removed when the run is over. A pass that had ended also resumes from its last checkpoint, so each pass
+repeats at most the work of one interval.
 
-A checkpoint holds what the program remembers (`Program.remember`) and the frontier. The recipe, the threads and mostly the
-budget may change before a run resumes, as they do not change the answer. The graph, the algorithm, its arguments and its
-code must be the same.
+A checkpoint holds what the program remembers (`Program.remember`) and the frontier. The recipe, the threads and mostly
+the budget may change before a run resumes, as they do not change the answer. The graph, the algorithm, its arguments
+and its code must be the same.
 """
 
 from __future__ import annotations
@@ -45,24 +45,36 @@ from isthmus.runtime.trace import Trace
 EVERY = 5.0  # minutes
 WRITING = "writing"  # name of a checkpoint that is incomplete, or is being removed
 NAMES = re.compile(r"pass-(\d+)\.iteration-(\d+)")
-MEMBERS = {"run": str, "graph": str, "isthmus": str, "pass": int, "iteration": int, "text": str, "memory": dict}  # of a checkpoint
+# of a checkpoint.
+MEMBERS = {"run": str, "graph": str, "isthmus": str, "pass": int, "iteration": int, "text": str, "memory": dict}
 ELSEWHERE = f"name another folder, or {ANEW}"
 
 
 def checkpoints_of(
-    algorithm: Algorithm, graph: Snapshot, args: tuple[Any, ...], named: dict[str, Any], checkpoint: Any = None,
-    checkpoint_every: float = EVERY, restart: bool = False, keep_checkpoint: bool = False,
-) -> RunCheckpoints:  # fmt: skip
-    """The checkpoints of a call in the folder `checkpoint`, written every `checkpoint_every` minutes; none without a folder.
+    algorithm: Algorithm,
+    graph: Snapshot,
+    args: tuple[Any, ...],
+    named: dict[str, Any],
+    checkpoint: Any = None,
+    checkpoint_every: float = EVERY,
+    restart: bool = False,
+    keep_checkpoint: bool = False,
+) -> RunCheckpoints:
+    """The checkpoints of a call in the folder `checkpoint`, written every `checkpoint_every` minutes; none without a
+    folder.
 
-    All passes of the call share the folder. With `keep_checkpoint` the checkpoints stay when the call is over: the caller saves
-    the result first, and then calls `clear`.
+    All passes of the call share the folder. With `keep_checkpoint` the checkpoints stay when the call is over: the
+    caller saves the result first, and then calls `clear`.
     """
     if checkpoint is None:
         if restart:
-            raise OptionError(f"restart: expected a folder of checkpoints to start over in; give {option('checkpoint')}")
+            raise OptionError(
+                f"restart: expected a folder of checkpoints to start over in; give {option('checkpoint')}"
+            )
         return RunCheckpoints()
-    return Checkpoints(Path(checkpoint), checkpoint_every, restart, graph, described(algorithm, args, named), keep_checkpoint)
+    return Checkpoints(
+        Path(checkpoint), checkpoint_every, restart, graph, described(algorithm, args, named), keep_checkpoint
+    )
 
 
 class RunCheckpoints:
@@ -83,13 +95,17 @@ class RunCheckpoints:
 
 
 class Checkpoints(RunCheckpoints):
-    """The folder of a run. Use as a context manager: the folder is locked inside, and removed at the end if it is empty."""
+    """The folder of a run. Use as a context manager: the folder is locked inside, and removed at the end if it is
+    empty.
+    """
 
     def __init__(self, path: Path, every: float, restart: bool, graph: Snapshot, run: str, keep: bool) -> None:
         if not is_real(every) or not 0 <= every < math.inf:
             raise OptionError(f"checkpoint_every: expected minutes, a number of at least 0, got {every!r}")
         if graph.path is None:
-            raise OptionError(f"checkpoint: {graph} is in memory only, so no later run could resume with it; ingest it into a store")
+            raise OptionError(
+                f"checkpoint: {graph} is in memory only, so no later run could resume with it; ingest it into a store"
+            )
         self.path, self.every, self.written, self.seconds = path, every, 0, 0.0
         self.same = {"isthmus": __version__, "graph": graph.identity(), "run": run}
         self.resumed: Saved | None = None  # the checkpoint that a pass resumed from last
@@ -116,7 +132,9 @@ class Checkpoints(RunCheckpoints):
         try:
             remove(self.path)
         except OSError as error:
-            raise StoreError(f"{self.path}: its checkpoints cannot be removed: {error.strerror}; name another folder") from error
+            raise StoreError(
+                f"{self.path}: its checkpoints cannot be removed: {error.strerror}; name another folder"
+            ) from error
 
     def _check(self, saved: Saved) -> None:
         """Raise StoreError if the checkpoint belongs to another run."""
@@ -124,14 +142,20 @@ class Checkpoints(RunCheckpoints):
         saved.need(theirs, MEMBERS)
         saved.need(theirs["memory"], {"budget": int, "room": int})
         if theirs["run"] != self.same["run"]:
-            raise StoreError(f"{saved.folder}: is a checkpoint of {theirs['run']}, and this run is {self.same['run']}; {ELSEWHERE}")
+            raise StoreError(
+                f"{saved.folder}: is a checkpoint of {theirs['run']}, and this run is {self.same['run']}; {ELSEWHERE}"
+            )
         if theirs["graph"] != self.same["graph"]:
             raise StoreError(f"{saved.folder}: is a checkpoint of a run on another graph; {ELSEWHERE}")
         if theirs["isthmus"] != __version__:
-            raise StoreError(f"{saved.folder}: was written by Isthmus {theirs['isthmus']}, this is {__version__}; {ANEW}")
+            raise StoreError(
+                f"{saved.folder}: was written by Isthmus {theirs['isthmus']}, this is {__version__}; {ANEW}"
+            )
 
     def __exit__(self, *details: object) -> None:
-        """Let go of the folder. If the call failed after a pass had resumed, the checkpoint may be the reason: say how to do without it."""
+        """Let go of the folder. If the call failed after a pass had resumed, the checkpoint may be the reason: say how
+        to do without it.
+        """
         with contextlib.suppress(OSError):  # not empty, or not ours to remove
             self.path.rmdir()
         self._lock.release()
@@ -173,7 +197,9 @@ class Checkpoint:
         self._warned = False
 
     def spare(self, near: Split, memory: str | int | None) -> int:
-        """Bytes that the program may use beyond its state. A program that uses them must resume with arrays of the saved size."""
+        """Bytes that the program may use beyond its state. A program that uses them must resume with arrays of the
+        saved size.
+        """
         spare = max(0, near.budget - near.peak)
         if self._saved is not None and self._program.needs_spare_memory:
             facts = self._saved.facts["memory"]
@@ -204,7 +230,9 @@ class Checkpoint:
             return
         if self._saved.facts["text"] != self._text:
             why = "its code has changed, or this recipe computes it in another way"
-            raise StoreError(f"{self._saved.folder}: was written by another version of {self._program.name} ({why}); {ANEW}")
+            raise StoreError(
+                f"{self._saved.folder}: was written by another version of {self._program.name} ({why}); {ANEW}"
+            )
         kept = self._saved.load({**value, "frontier": {"marks": frontier.marks}})
         try:
             self._in_order(frontier, kept)
@@ -232,7 +260,9 @@ class Checkpoint:
         return time.monotonic() - self._last >= self._folder.every * 60
 
     def write(self, iteration: int) -> None:
-        """Write a checkpoint and remove the one before. If that fails, for example on a full disk, note it and continue."""
+        """Write a checkpoint and remove the one before. If that fails, for example on a full disk, note it and
+        continue.
+        """
         start = time.monotonic()
         path, writing = self._folder.path, self._folder.path / WRITING
         try:
@@ -260,13 +290,20 @@ class Checkpoint:
 
     def needless(self) -> None:
         """Note that a program which solves everything in one kernel writes no checkpoints."""
-        self._trace.notes.append("no checkpoints: all edges are in memory, where this algorithm runs in a single kernel")
+        self._trace.notes.append(
+            "no checkpoints: all edges are in memory, where this algorithm runs in a single kernel"
+        )
 
 
 def remember(frontier: Frontier) -> dict[str, Any]:
     """The active vertices, between two iterations."""
     sparse = frontier.all_active or frontier.list is not None
-    return {"count": frontier.count, "all_active": frontier.all_active, "list": frontier.list, "marks": None if sparse else frontier.marks}
+    return {
+        "count": frontier.count,
+        "all_active": frontier.all_active,
+        "list": frontier.list,
+        "marks": None if sparse else frontier.marks,
+    }
 
 
 def recall(frontier: Frontier, count: int, all_active: bool, list: Any, marks: Any) -> None:

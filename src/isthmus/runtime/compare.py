@@ -1,4 +1,6 @@
-"""Runs an algorithm with several recipes. They take turns, so that other load on the machine affects all; their answers must agree."""
+"""Runs an algorithm with several recipes. They take turns, so that other load on the machine affects all; their answers
+must agree.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +18,8 @@ from isthmus.runtime.result import Result
 from isthmus.runtime.trace import Trace
 
 ROUNDS = 3  # the median of three is not the first run, which has to compile
-Begin = Callable[[str, int], None]  # called with recipe and round before every run; rounds count from 1, and 0 is the warm-up
+# Called with recipe and round before every run; rounds count from 1, and 0 is the warm-up.
+Begin = Callable[[str, int], None]
 
 
 class DisagreementError(IsthmusError):
@@ -50,7 +53,9 @@ class Comparison:
     @property
     def runs(self) -> dict[str, Run]:
         """The median run of every recipe; of an even number, the faster of the two in the middle."""
-        return {name: sorted(runs, key=lambda run: run.seconds)[(len(runs) - 1) // 2] for name, runs in self.rounds.items()}
+        return {
+            name: sorted(runs, key=lambda run: run.seconds)[(len(runs) - 1) // 2] for name, runs in self.rounds.items()
+        }
 
     @property
     def fastest(self) -> str:
@@ -59,11 +64,17 @@ class Comparison:
         return min(runs, key=lambda name: runs[name].seconds)
 
     def summary(self) -> dict[str, Any]:
-        """What `isthmus compare --json` prints: summaries of the median runs, each with the seconds of all its rounds."""
+        """What `isthmus compare --json` prints: summaries of the median runs, each with the seconds of all its
+        rounds.
+        """
         runs = [
             {**run.summary(), "rounds": [each.seconds for each in self.rounds[name]]} for name, run in self.runs.items()
         ]
-        return {"runs": runs, "fastest": self.fastest, "failed": [{"recipe": name, "error": str(e)} for name, e in self.errors.items()]}
+        return {
+            "runs": runs,
+            "fastest": self.fastest,
+            "failed": [{"recipe": name, "error": str(e)} for name, e in self.errors.items()],
+        }
 
     def report(self, path: Any) -> None:
         """Write an HTML report of the median runs."""
@@ -73,18 +84,29 @@ class Comparison:
 
 
 def compare(
-    algorithm: Callable[..., Result] | str, graph: Graph, *args: Any, policies: Sequence[str] | None = None, rounds: int = ROUNDS,
-    tolerance: float = TOLERANCE, begin: Begin = lambda recipe, number: None, **options: Any,
-) -> Comparison:  # fmt: skip
-    """Run `algorithm(graph, …)` with each of `policies` (default: every recipe), `rounds` times, and check that answers agree.
+    algorithm: Callable[..., Result] | str,
+    graph: Graph,
+    *args: Any,
+    policies: Sequence[str] | None = None,
+    rounds: int = ROUNDS,
+    tolerance: float = TOLERANCE,
+    begin: Begin = lambda recipe, number: None,
+    **options: Any,
+) -> Comparison:
+    """Run `algorithm(graph, …)` with each of `policies` (default: every recipe), `rounds` times, and check that answers
+    agree.
 
-    `algorithm` is a function such as `isthmus.bfs`, or its name.
-    A recipe that cannot run, for example for lack of memory, is left out of later rounds; if none can, the error is raised.
-    One answer is kept in memory beside the budget, to compare the others with. `tolerance` is for floating-point values of
-    programs that state no error bound. Compare your own program with `compare(functools.partial(isthmus.run, program), graph)`.
+    `algorithm` is a function such as `isthmus.bfs`, or its name. A recipe that cannot run, for example for lack of
+    memory, is left out of later rounds; if none can, the error is raised. One answer is kept in memory beside the
+    budget, to compare the others with. `tolerance` is for floating-point values of programs that state no error bound.
+    Compare your own program with `compare(functools.partial(isthmus.run, program), graph)`.
     """
     run = callable_of("compare", algorithm)
-    names = [policies] if isinstance(policies, str) else list(dict.fromkeys(names_of(RECIPES if policies is None else policies)))
+    names = (
+        [policies]
+        if isinstance(policies, str)
+        else list(dict.fromkeys(names_of(RECIPES if policies is None else policies)))
+    )
     if not names:
         raise OptionError("policies: expected at least one recipe, got none")
     whole("rounds", rounds, 1)
@@ -93,7 +115,9 @@ def compare(
     for name in names:
         recipe(name, options.get("without", ()))
     if "policy" in options:
-        raise OptionError(f"compare: expected policies=[{options['policy']!r}], a list of recipes, got policy={options['policy']!r}")
+        raise OptionError(
+            f"compare: expected policies=[{options['policy']!r}], a list of recipes, got policy={options['policy']!r}"
+        )
     if "checkpoint" in options:
         raise OptionError("compare takes no checkpoint: a recipe must not resume the run of another")
     found = Comparison()
@@ -109,7 +133,8 @@ def compare(
             found.errors[name] = error
             return None
 
-    if rounds == 1:  # there is no median, so every recipe is warmed up: each has loops of its own, and no time may include compiling
+    # There is no median, so every recipe is warmed up: each has loops of its own, and no time may include compiling.
+    if rounds == 1:
         for name in names:
             attempt(name, 0)
     for number in range(1, rounds + 1):

@@ -24,16 +24,51 @@ def compile_program(program: Program, facts: Facts, state: Any, side: Side) -> A
     targets = np.empty(0, side.target_dtype)
     own = program.loops(state) or ()
     try:
-        for loop in [*(getattr(module, name) for name in ("push_rows", "seek_rows") if hasattr(module, name)), *own[:1]]:
+        for loop in [
+            *(getattr(module, name) for name in ("push_rows", "seek_rows") if hasattr(module, name)),
+            *own[:1],
+        ]:
             loop(
-                np.empty(0, np.uint32), nothing, nothing, nothing, none[0], none[0], none[0], *facts.lists.arrays, targets, weights,
-                state.arrays, state.arrays, state.params, marks, queue, none[0],
-            )  # fmt: skip
-        for loop in [*(getattr(module, name) for name in ("push_range", "seek_range") if hasattr(module, name)), *own[1:]]:
+                np.empty(0, np.uint32),
+                nothing,
+                nothing,
+                nothing,
+                none[0],
+                none[0],
+                none[0],
+                *facts.lists.arrays,
+                targets,
+                weights,
+                state.arrays,
+                state.arrays,
+                state.params,
+                marks,
+                queue,
+                none[0],
+            )
+        for loop in [
+            *(getattr(module, name) for name in ("push_range", "seek_range") if hasattr(module, name)),
+            *own[1:],
+        ]:
             loop(
-                none[0], none[0], none[0], none[0], none[0], none[0], marks, False, *facts.lists.arrays, targets, weights,
-                state.arrays, state.arrays, state.params, marks, queue, none[0],
-            )  # fmt: skip
+                none[0],
+                none[0],
+                none[0],
+                none[0],
+                none[0],
+                none[0],
+                marks,
+                False,
+                *facts.lists.arrays,
+                targets,
+                weights,
+                state.arrays,
+                state.arrays,
+                state.params,
+                marks,
+                queue,
+                none[0],
+            )
     except skeleton.Failure as error:
         raise ProgramError(program.explain(skeleton.reason(error))) from error
     return module

@@ -2,17 +2,19 @@
 
 Loop, schedule, engines and clock are those of a modelled device. What differs is here and in `link/cuda.py`:
 
-- The state's arrays and the frontier's marks lie in managed memory, so `before`, `after` and all other parts of a program run on the host
-  as they stand, between launches. Pages migrate if they do; so deltas are taken, and the frontier is advanced, by kernels. The state of
-  a stream's programs stays there from batch to batch.
-- A delivery is one piece of work. It waits for the event behind the copies into its buffer; then its rows are sorted by length, and each
-  kind is a launch (`kernels/cuda/skeleton.py`). The piece ends when its last kernel has, so that its buffer can be used again.
-- Kernels read the live values. Where launches have a fixed order (`Card.repeats`), they read those that the launch has found, and
-  counts are exactly those of the modelled device.
+- The state's arrays and the frontier's marks lie in managed memory, so `before`, `after` and all other parts of a
+  program run on the host as they stand, between launches. Pages migrate if they do; so deltas are taken, and the
+  frontier is advanced, by kernels. The state of a stream's programs stays there from batch to batch.
+- A delivery is one piece of work. It waits for the event behind the copies into its buffer; then its rows are sorted by
+  length, and each kind is a launch (`kernels/cuda/skeleton.py`). The piece ends when its last kernel has, so that its
+  buffer can be used again.
+- Kernels read the live values. Where launches have a fixed order (`Card.repeats`), they read those that the launch has
+  found, and counts are exactly those of the modelled device.
 
-Rows of a delivery are uploaded from the host, beside what the link counts: 28 bytes each, of cached lists 4; a run's summary has their sum
-(`row_bytes`), with those that caches upload to move lists. Dense frontiers of whole partitions need none. Lists that are read by zero-copy
-and may be followed again are copied into the buffer by a kernel first, so that they cross the link once.
+Rows of a delivery are uploaded from the host, beside what the link counts: 28 bytes each, of cached lists 4; a run's
+summary has their sum (`row_bytes`), with those that caches upload to move lists. Dense frontiers of whole partitions
+need none. Lists that are read by zero-copy and may be followed again are copied into the buffer by a kernel first, so
+that they cross the link once.
 """
 
 from __future__ import annotations
@@ -58,7 +60,8 @@ class OnCard(CardSpace):
         """`outlasting`: has what stays on the card between the batches of a stream."""
         super().__init__(card)
         self._card_lists, self._outlasting = lists, outlasting
-        self.left: list[tuple[Array, Shared]] = []  # what stays when the run has ended: copies on the host, and the card's own
+        # What stays when the run has ended: copies on the host, and the card's own.
+        self.left: list[tuple[Array, Shared]] = []
 
     def reach(self, array: Array) -> Array:
         """An array of the state in memory that both sides use: itself, if it lies there already, or a copy."""
@@ -69,7 +72,8 @@ class OnCard(CardSpace):
         return array
 
     def leave(self, own: Array, there: Array) -> Array:
-        """The host's own array with what an array there holds. The memory on the card stays, for whoever takes it from `left`.
+        """The host's own array with what an array there holds. The memory on the card stays, for whoever takes it from
+        `left`.
 
         The array is another one only if the program has replaced it by a larger one meanwhile.
         """
@@ -100,7 +104,9 @@ def make_frontier(session: Session) -> Frontier:
 
 
 @contextmanager
-def near_state(session: Session, program: Program, state: State, frontier: Frontier, cache: Cache) -> Iterator[OnCard | None]:
+def near_state(
+    session: Session, program: Program, state: State, frontier: Frontier, cache: Cache
+) -> Iterator[OnCard | None]:
     """While inside, a GPU has the state and the frontier in memory that both sides use; without a GPU nothing changes.
 
     At the end the cache lets go of the run's memory.
@@ -123,7 +129,9 @@ def near_state(session: Session, program: Program, state: State, frontier: Front
 
 
 def exchange(program: Program, state: State, fresh: tuple[Array, ...]) -> None:
-    """Replace the state's arrays, also where the program itself holds them, or views of them, as members or in lists, tuples and dicts."""
+    """Replace the state's arrays, also where the program itself holds them, or views of them, as members or in lists,
+    tuples and dicts.
+    """
     pairs = list(zip(state.arrays, fresh, strict=True))
     for holder in (state.extra, vars(program)):
         holder.update({name: replaced(value, pairs) for name, value in holder.items()})
@@ -159,9 +167,18 @@ class CudaWorker(Worker):
     """
 
     def __init__(
-        self, on: OnCard, desk: Desk, module: ModuleType, functions: str, program: Program, state: State, team: Team, least_again: int,
-        launches: Launches | None, gathers: bool,
-    ) -> None:  # fmt: skip
+        self,
+        on: OnCard,
+        desk: Desk,
+        module: ModuleType,
+        functions: str,
+        program: Program,
+        state: State,
+        team: Team,
+        least_again: int,
+        launches: Launches | None,
+        gathers: bool,
+    ) -> None:
         assert isinstance(desk.link, CudaLink)
         self._on, self._link, sides = on, desk.link, desk.sides
         self._kernels = skeleton.build(program.name, functions, sides[0].weight_width > 0, program.pulls, on.card.gpu)
@@ -209,7 +226,9 @@ class CudaWorker(Worker):
     def _rows(self, d: Delivery, lists: Rows, frontier: Frontier) -> list[Piece]:
         return [lambda member: self._run(d, lists, frontier)]
 
-    def _run(self, delivery: Delivery, edges: Ranges | Rows, frontier: Frontier, far: bool = False, gather: bool = False) -> None:
+    def _run(
+        self, delivery: Delivery, edges: Ranges | Rows, frontier: Frontier, far: bool = False, gather: bool = False
+    ) -> None:
         """Run edges. `far`: they lie in far memory; `gather`: so they do, and are brought into the buffer first."""
         side, rows = delivery.task.side, self._rows_there
         self._on.card.begin_thread()
@@ -234,7 +253,9 @@ class CudaWorker(Worker):
         self._on.finish()
         frontier.used[0] = frontier.queues.shape[1] + 1  # no queue holds what kernels have marked
 
-    def _gather(self, d: Delivery, vertices: Array, begins: Array, weight_begins: Array, lengths: Array, far_begins: Array) -> None:
+    def _gather(
+        self, d: Delivery, vertices: Array, begins: Array, weight_begins: Array, lengths: Array, far_begins: Array
+    ) -> None:
         """Read rows from mapped memory into the buffer, where whoever follows them again finds them."""
         rows, (targets, weights) = self._rows_there, self._far_arrays(d.task.side)
         for places, far, near in ((begins, targets, d.targets), (weight_begins, weights, d.weights)):
@@ -255,6 +276,13 @@ class CudaWorker(Worker):
         side, weights = delivery.task.side, self._no_weights if delivery.weights is None else delivery.weights
         run = self._rows_there.each_far_kind if far else self._rows_there.each_kind
         run(
-            self._kernel, skeleton.line_of(side.width, side.weight_width), *self._lists[side.name], delivery.targets, weights,
-            self._state.arrays, self._before, self._state.params, frontier.next_marks,
-        )  # fmt: skip
+            self._kernel,
+            skeleton.line_of(side.width, side.weight_width),
+            *self._lists[side.name],
+            delivery.targets,
+            weights,
+            self._state.arrays,
+            self._before,
+            self._state.params,
+            frontier.next_marks,
+        )

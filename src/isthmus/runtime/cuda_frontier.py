@@ -1,8 +1,9 @@
 """The frontier of a run on a GPU: kernels mark, count and clear; the host gets a bitmap and the activity of partitions.
 
-Marks lie in managed memory, so that parts of a program which change them on the host still work. As long as none does, only what the host
-needs to decide crosses the link: an eighth of a byte per vertex and 24 bytes per partition in an iteration. The edges that were counted for
-a decision also tell how many edges of whole partitions were followed, without another look at the marks.
+Marks lie in managed memory, so that parts of a program which change them on the host still work. As long as none does,
+only what the host needs to decide crosses the link: an eighth of a byte per vertex and 24 bytes per partition in an
+iteration. The edges that were counted for a decision also tell how many edges of whole partitions were followed,
+without another look at the marks.
 """
 
 from __future__ import annotations
@@ -28,11 +29,14 @@ COUNTERS = 512  # to count all edges: threads that add to the same number wait f
 
 
 class CudaFrontier(Frontier):
-    """A frontier that has a list if its vertices fit one queue, marked by the host or by a kernel. On the host until it is boarded."""
+    """A frontier that has a list if its vertices fit one queue, marked by the host or by a kernel. On the host until it
+    is boarded.
+    """
 
     _on: OnCard | None = None
     _others: Array | None = None  # marks of those that no cache holds
-    _counted: Mapping[int, tuple[Array, Array, Array]] = {}  # by lists: the marks, cuts, and active edges before each cut
+    # by lists: the marks, cuts, and active edges before each cut.
+    _counted: Mapping[int, tuple[Array, Array, Array]] = {}
 
     def __init__(self, vertices: int, threads: int) -> None:
         super().__init__(vertices, threads, repeats=True)
@@ -57,7 +61,9 @@ class CudaFrontier(Frontier):
         self.used[:] = 0
 
     def without(self, held: Array, scratch: Array, team: Any) -> Frontier:
-        """A frontier of the active vertices that are not held: of many, by a kernel if the device knows what is held."""
+        """A frontier of the active vertices that are not held: of many, by a kernel if the device knows what is
+        held.
+        """
         on = self._on
         if self.list is not None or on is None:
             return super().without(held, scratch, team)
@@ -68,7 +74,9 @@ class CudaFrontier(Frontier):
         others = copy.copy(self)
         others.all_active, others.marks = False, self._others
         on.launch(self._kernels.fill, self._count, 0)
-        on.launch(self._cache_kernels.mark_others, self.vertices, self.marks, self.all_active, held, self._others, self._count)
+        on.launch(
+            self._cache_kernels.mark_others, self.vertices, self.marks, self.all_active, held, self._others, self._count
+        )
         others.count = on.number(self._count, 0)
         return others
 
@@ -87,7 +95,14 @@ class CudaFrontier(Frontier):
         return int(self._host_count[0])
 
     def activity(
-        self, partitions: Partitions, lists: Lists, width: int, weight_width: int, block: int, team: Any, shares: bool = True
+        self,
+        partitions: Partitions,
+        lists: Lists,
+        width: int,
+        weight_width: int,
+        block: int,
+        team: Any,
+        shares: bool = True,
     ) -> Activity:
         """The activity of each partition: of a few active vertices on the host, else by a kernel."""
         if self.list is not None or shares or self._on is None:
@@ -97,7 +112,17 @@ class CudaFrontier(Frontier):
         for near in found:
             on.launch(self._kernels.fill, near, 0)
         on.launch(
-            self._kernels.count_activity, self.vertices, self.marks, self.all_active, begins, ends, cuts, width, weight_width, block, *found
+            self._kernels.count_activity,
+            self.vertices,
+            self.marks,
+            self.all_active,
+            begins,
+            ends,
+            cuts,
+            width,
+            weight_width,
+            block,
+            *found,
         )
         vertices, edges, blocks = host = tuple(np.empty(count, np.int64) for _ in found)
         for back, near in zip(host, found, strict=True):

@@ -22,13 +22,18 @@ BYTES = 32  # near memory per vertex: three columns of a directed graph, and cou
 def degrees(graph: Graph, memory: str | int | None = None) -> Result:
     """The degree of every vertex; of a directed graph in-degree and out-degree as well, and their sum as degree.
 
-    As `Graph.degree` counts them: an undirected self loop counts once. Raises BudgetError if they do not fit in `memory`.
+    As `Graph.degree` counts them: an undirected self loop counts once. Raises BudgetError if they do not fit in
+    `memory`.
     """
     check_graph("degrees", graph)
     with Budget(memory).holding(BYTES * graph.vertices, "the degrees of all vertices"), graph.reading():
         columns = columns_of(graph)
         answer = Answer(columns, COLUMNS, {"edges": graph.edges, "most": int(columns["degree"].max(initial=0))})
-        facts = {"algorithm": "degrees", "graph": {"path": str(graph.path) if graph.path else None}, "result": answer.figures}
+        facts = {
+            "algorithm": "degrees",
+            "graph": {"path": str(graph.path) if graph.path else None},
+            "result": answer.figures,
+        }
         return Result("degrees", graph.snapshot, answer, Trace(), facts)
 
 

@@ -1,8 +1,8 @@
 """What a session keeps in near memory from run to run: lists, resident edges, and the parts that bring edges near.
 
-`Holdings` has the lists of the sides that were used and the resident edge arrays, by name. A `Desk` is made for a program:
-its sides, and either the resident engine or a link with engines, buffers and a cache. A desk that moves edges is kept, with
-its cache, for the next program that follows the same arrays with the same recipe.
+`Holdings` has the lists of the sides that were used and the resident edge arrays, by name. A `Desk` is made for a
+program: its sides, and either the resident engine or a link with engines, buffers and a cache. A desk that moves edges
+is kept, with its cache, for the next program that follows the same arrays with the same recipe.
 """
 
 from __future__ import annotations
@@ -106,13 +106,23 @@ class Outlasting(Protocol):
 class Holdings:
     """The lists and edges of one snapshot that are near. Not thread-safe."""
 
-    def __init__(self, snapshot: Snapshot, team: Team, model: Device | None, verify: bool, far: str, card: Card | None = None) -> None:
+    def __init__(
+        self, snapshot: Snapshot, team: Team, model: Device | None, verify: bool, far: str, card: Card | None = None
+    ) -> None:
         """`card`: the GPU of this machine that `model` describes; None: that is a modelled one."""
-        self._snapshot, self._team, self._model, self._verify, self._far, self._card = snapshot, team, model, verify, far, card
+        self._snapshot, self._team, self._model, self._verify, self._far, self._card = (
+            snapshot,
+            team,
+            model,
+            verify,
+            far,
+            card,
+        )
         self._lists: dict[str, Lists] = {}  # by side, the least recently used first
         self._arrays: dict[str, Array] = {}  # resident edges by the name of their array, in the same order
         self._desk: Desk | None = None  # the one that moves edges
-        self._model_links: dict[tuple[str, ...], ModelLink] = {}  # in front of resident edges, by the names of their arrays
+        # in front of resident edges, by the names of their arrays.
+        self._model_links: dict[tuple[str, ...], ModelLink] = {}
         self.loaded = Moved()  # since the current run began
         self.in_use = False  # set when a run begins to use what is near
         self.outlasting: Outlasting | None = None  # of a stream on a device
@@ -136,7 +146,9 @@ class Holdings:
         return [array for side in program.sides for array in self._snapshot.far(side, weights)]
 
     def release(self, program: Program, split: Split, recipe: Recipe) -> int:
-        """Free what this program does not need and the budget has no room for; returns the bytes that it does not need and that stay."""
+        """Free what this program does not need and the budget has no room for; returns the bytes that it does not need
+        and that stay.
+        """
         wanted = {array.name for array in self.needs(program)}
         sides = {self._snapshot.stored(side) for side in program.sides}
         spare = 0 if program.needs_spare_memory else split.budget - split.peak
@@ -194,7 +206,9 @@ class Holdings:
         return tuple(array.name for array in self.needs(program)), program.sides, recipe, split.edges, split.cache
 
     def drop(self) -> None:
-        """Close the desk that moves edges, and forget what links have counted: after a run that failed, they may be inconsistent."""
+        """Close the desk that moves edges, and forget what links have counted: after a run that failed, they may be
+        inconsistent.
+        """
         self._drop_desk()
         for link in self._model_links.values():
             for channel in range(CHANNELS):
@@ -243,10 +257,17 @@ class Holdings:
         weighted = program.reads_weights() and snapshot.weighted
         width, weight_width = snapshot.target_bytes, snapshot.weight_bytes if weighted else 0
         return Side(
-            snapshot.stored(side), lists, cut(lists, width + weight_width, partition), width, weight_width,
-            snapshot.target_dtype, snapshot.weight_dtype if weighted else None, index * (2 if weighted else 1),
-            link.profile.block, link.shares,
-        )  # fmt: skip
+            snapshot.stored(side),
+            lists,
+            cut(lists, width + weight_width, partition),
+            width,
+            weight_width,
+            snapshot.target_dtype,
+            snapshot.weight_dtype if weighted else None,
+            index * (2 if weighted else 1),
+            link.profile.block,
+            link.shares,
+        )
 
     def _near_desk(self, program: Program) -> Desk:
         """A desk with all edges of the program's sides in near memory."""
@@ -292,12 +313,17 @@ class Holdings:
         self._let_far_memory_go({(array.name, page_bytes > 0) for array in arrays})
         if self._card is not None and self._stays_on_disk(arrays, page_bytes > 0):
             if page_bytes:
-                raise NotOnGpu("policy: pages of managed memory need all edges in host memory; give another recipe, or a smaller graph")
+                raise NotOnGpu(
+                    "policy: pages of managed memory need all edges in host memory; give another recipe, or a "
+                    "smaller graph"
+                )
             disk = open_link(self._snapshot, arrays, "auto", self._verify)
             return opened_on_disk(arrays, disk, self._model, self._card)
         if self._card is not None and self.outlasting is None:
             try:
-                return CudaLink(self._reachable(arrays, page_bytes > 0), self._model, self._card, page_bytes, hint, self._team.size)
+                return CudaLink(
+                    self._reachable(arrays, page_bytes > 0), self._model, self._card, page_bytes, hint, self._team.size
+                )
             except BaseException:
                 self._let_far_memory_go()
                 raise
@@ -314,7 +340,12 @@ class Holdings:
             disk = open_link(self._snapshot, missing, "auto", self._verify, may_measure=False)
             try:
                 for index, array in enumerate(missing):
-                    far.read(array.name, array.bytes, partial(read_array, self._team, array, index, disk, directly=not managed), managed)
+                    far.read(
+                        array.name,
+                        array.bytes,
+                        partial(read_array, self._team, array, index, disk, directly=not managed),
+                        managed,
+                    )
             finally:
                 uninterrupted(disk.close)
         else:
@@ -323,7 +354,9 @@ class Holdings:
         return [far.of_name(array.name, managed) for array in arrays]
 
     def _stays_on_disk(self, arrays: list[FarArray], managed: bool) -> bool:
-        """Whether a GPU gets these arrays from disk: if the host has no room for those that it does not hold yet, or on request."""
+        """Whether a GPU gets these arrays from disk: if the host has no room for those that it does not hold yet, or on
+        request.
+        """
         if not in_files(arrays) or self._far == "ram":
             return False
         missing = sum(array.bytes for array in arrays if not self._far_memory.holds(array.name, managed))
@@ -352,7 +385,8 @@ class Holdings:
         snapshot, block = self._snapshot, link.profile.block
         most = split.edges // BUFFERS
         if recipe.combine == "neighbours":
-            most = most // TOGETHER - 2 * BLOCK  # so that TOGETHER partitions fit in a buffer, wherever their blocks begin
+            # so that TOGETHER partitions fit in a buffer, wherever their blocks begin.
+            most = most // TOGETHER - 2 * BLOCK
         weighted = program.reads_weights() and snapshot.weighted
         entry = (snapshot.target_bytes, snapshot.weight_bytes if weighted else 0)
         partition = partition_bytes(snapshot.slots(program.sides[0]) * sum(entry), most)
@@ -364,10 +398,14 @@ class Holdings:
         rest = memory[BUFFERS * size :]
         resources = Resources(link, sides, self._team.size, rest, self._whole, recipe.merge, recipe.hint.evicts)
         engines = {name: engine_named(name).make(resources) for name in recipe.policy.engines}
-        cache = make_cache(split, recipe, sides, rest, self._team, link) if self.outlasting is None else self.outlasting.cache(sides)
+        cache = (
+            make_cache(split, recipe, sides, rest, self._team, link)
+            if self.outlasting is None
+            else self.outlasting.cache(sides)
+        )
         return Desk(
-            sides, link, engines, buffers, Executor(link, self._team), memory, cache, self._key(program, split, recipe),
-        )  # fmt: skip
+            sides, link, engines, buffers, Executor(link, self._team), memory, cache, self._key(program, split, recipe)
+        )
 
 
 def opened_on_disk(arrays: list[FarArray], disk: Link, model: Device, card: Card) -> CudaDiskLink:

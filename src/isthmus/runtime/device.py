@@ -1,4 +1,6 @@
-"""Devices by name: this machine's processor, a modelled GPU, or a GPU of this machine; and what there is to choose from."""
+"""Devices by name: this machine's processor, a modelled GPU, or a GPU of this machine; and what there is to choose
+from.
+"""
 
 from __future__ import annotations
 
@@ -52,7 +54,9 @@ def figures_of(gpu: shim.Found, near_bytes: int) -> Device:
 
 
 def name_of(text: str, model: Device | None) -> str:
-    """The device's name in a summary: for a built-in device as the user gave it, otherwise as the device's file states it."""
+    """The device's name in a summary: for a built-in device as the user gave it, otherwise as the device's file states
+    it.
+    """
     if model is None:
         return "cpu"
     return text if is_gpu(text) or text.removeprefix(PREFIX) in builtin() else f"{PREFIX}{model.name}"
@@ -73,7 +77,9 @@ def card_of(text: str) -> Card:
 
 
 def gpu_of(text: str, instead: str | None = None) -> shim.Found:
-    """The GPU that `cuda:NUMBER` or `cuda` means; raises OptionError if it cannot be used. `instead`: what the user can do then."""
+    """The GPU that `cuda:NUMBER` or `cuda` means; raises OptionError if it cannot be used. `instead`: what the user can
+    do then.
+    """
     if not re.fullmatch(r"cuda(:\d{1,4})?", text):
         raise OptionError(f"device: expected {CUDA}:NUMBER, such as {CUDA}:0, got {text!r}")
     number = int(text.partition(":")[2] or 0)
@@ -125,4 +131,6 @@ def gpu_text(gpu: shim.Found) -> str:
 
 
 def model_text(device: Device) -> str:
-    return f"modelled: {format_size(device.near.bytes)} near memory, {format_size(device.link.bandwidth)}/s over the link"
+    return (
+        f"modelled: {format_size(device.near.bytes)} near memory, {format_size(device.link.bandwidth)}/s over the link"
+    )

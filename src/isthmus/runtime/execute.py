@@ -51,8 +51,10 @@ class Execution:
     edge_bytes: int = 0
     loaded: Moved = field(default_factory=Moved)  # before the first iteration, to have edges near
     back_bytes: int | None = None  # from a modelled device to its host
-    row_bytes: int | None = None  # uploaded to a GPU, beside edges: which vertices are active, where lists are, where caches put them
-    left: list[tuple[Any, Shared]] = field(default_factory=list)  # of the state, on the host and on the GPU that has run the program
+    # Uploaded to a GPU, beside edges: which vertices are active, where lists are, where caches put them.
+    row_bytes: int | None = None
+    # of the state, on the host and on the GPU that has run the program.
+    left: list[tuple[Any, Shared]] = field(default_factory=list)
 
 
 def recipe_for(program: Program, session: Session) -> Recipe:
@@ -76,17 +78,23 @@ def session_split(program: Program, session: Session) -> Split:
         split.resident = True
     if chosen.order == "contribution" and graph.order != "hub" and not split.resident:
         instead = f"ingest it with {option('order', 'hub')}"
-        split.notes.append(f"this graph is in natural order, so {chosen.name} cannot run hubs first, as published; {instead}")
+        split.notes.append(
+            f"this graph is in natural order, so {chosen.name} cannot run hubs first, as published; {instead}"
+        )
     return split
 
 
-def execute(program: Program, session: Session, watch: Watch, say: Callable[[str], None] | None, saved: Checkpoint | None) -> Execution:
+def execute(
+    program: Program, session: Session, watch: Watch, say: Callable[[str], None] | None, saved: Checkpoint | None
+) -> Execution:
     """Run a program. `say` is told what takes its time, such as kernels that have to be compiled."""
     with telling(program.name, say):
         return executed(program, session, watch, say or ignore, saved)
 
 
-def executed(program: Program, session: Session, watch: Watch, say: Callable[[str], None], saved: Checkpoint | None) -> Execution:
+def executed(
+    program: Program, session: Session, watch: Watch, say: Callable[[str], None], saved: Checkpoint | None
+) -> Execution:
     whole, compiled, start = time.perf_counter(), COMPILING.seconds, clock()
     chosen, holdings, graph = recipe_for(program, session), session.holdings, session.graph.snapshot
     split = holdings.fitted(program, session_split(program, session), chosen)
@@ -108,7 +116,12 @@ def executed(program: Program, session: Session, watch: Watch, say: Callable[[st
     back = link.total.back_bytes if isinstance(link, ModelLink) else 0
     brought = bring(run, desk, chosen, state, modelled)
     ready = clock()
-    if split.resident and modelled is None and (saved is None or saved.done == 0) and solved(program, state, facts, desk, run.trace, watch):
+    if (
+        split.resident
+        and modelled is None
+        and (saved is None or saved.done == 0)
+        and solved(program, state, facts, desk, run.trace, watch)
+    ):
         if saved is not None:
             saved.needless()
     else:
@@ -120,8 +133,23 @@ def executed(program: Program, session: Session, watch: Watch, say: Callable[[st
             worker = Worker(module, program, state, session.team, least_again, launches)
             if on is not None:
                 gathers = "zero_copy" in chosen.further_runs
-                worker = CudaWorker(on, desk, module, program.text(facts), program, state, session.team, least_again, launches, gathers)
-            loop = Loop(program, state, facts, frontier, desk, chosen, worker, session.team, run.trace, watch, modelled, checkpoint=saved)
+                worker = CudaWorker(
+                    on, desk, module, program.text(facts), program, state, session.team, least_again, launches, gathers
+                )
+            loop = Loop(
+                program,
+                state,
+                facts,
+                frontier,
+                desk,
+                chosen,
+                worker,
+                session.team,
+                run.trace,
+                watch,
+                modelled,
+                checkpoint=saved,
+            )
             loop.staying = stay(loop, split)
             loop.begin()
             loop.run()
@@ -135,9 +163,14 @@ def executed(program: Program, session: Session, watch: Watch, say: Callable[[st
     total, compiled = time.perf_counter() - whole, COMPILING.seconds - compiled
     loading_kernels = total - compiled - (clock() - start)
     run.seconds = {
-        "total": total, "compile": compiled, "set_up": ready - start - (loaded - loading) + loading_kernels, "load": loaded - loading,
-        "iterate": finished - ready, "wait": run.trace.total("wait"), "kernel": run.trace.total("kernel"),
-    }  # fmt: skip
+        "total": total,
+        "compile": compiled,
+        "set_up": ready - start - (loaded - loading) + loading_kernels,
+        "load": loaded - loading,
+        "iterate": finished - ready,
+        "wait": run.trace.total("wait"),
+        "kernel": run.trace.total("kernel"),
+    }
     run.figures = program.summary(run.columns, state)
     if modelled is not None and isinstance(link, ModelLink):
         run.seconds["modelled"] = modelled.set_up + run.trace.total("modelled")
@@ -150,13 +183,24 @@ def facts_of(session: Session, program: Program, spare: int, chosen: Recipe) -> 
     lists = tuple(session.holdings.lists(side) for side in program.sides)
     weight_dtype = graph.weight_dtype if program.reads_weights() else None
     return Facts(
-        graph.vertices, lists[0], weight_dtype, graph.ids.number, graph.naturals, graph.directed, session.team, graph.out_degrees,
-        lists, spare, chosen.best_first,
-    )  # fmt: skip
+        graph.vertices,
+        lists[0],
+        weight_dtype,
+        graph.ids.number,
+        graph.naturals,
+        graph.directed,
+        session.team,
+        graph.out_degrees,
+        lists,
+        spare,
+        chosen.best_first,
+    )
 
 
 def bring(run: Execution, desk: Desk, chosen: Recipe, state: State, modelled: Modelled | None) -> dict[str, Moved]:
-    """Transfers before the first iteration, by engine: all edges, where a modelled device holds them, or prefetched pages."""
+    """Transfers before the first iteration, by engine: all edges, where a modelled device holds them, or prefetched
+    pages.
+    """
     found: dict[str, Moved] = {}
     if modelled is not None and "resident" in desk.engines:
         found["resident"] = run.loaded
@@ -176,7 +220,9 @@ def count_brought(trace: Trace, brought: dict[str, Moved]) -> None:
 
 
 def stay(loop: Loop, split: Split) -> StayingPartitions | None:
-    """Scaph's partitions that stay near, in the memory behind the buffers; None if the recipe has none or there is no room."""
+    """Scaph's partitions that stay near, in the memory behind the buffers; None if the recipe has none or there is no
+    room.
+    """
     desk, chosen = loop.desk, loop.recipe
     if not chosen.queue or split.resident or len(desk.sides) > 1:
         return None
@@ -184,9 +230,15 @@ def stay(loop: Loop, split: Split) -> StayingPartitions | None:
     block = desk.sides[0].block
     rest = desk.memory[BUFFERS * max(split.edges // BUFFERS // block, LEAST_BLOCKS) * block :]
     staying = StayingPartitions(
-        desk.sides[0], desk.link, rest, loop.worker, desk.engines["filter"], chosen.cache != "none", loop.modelled,
+        desk.sides[0],
+        desk.link,
+        rest,
+        loop.worker,
+        desk.engines["filter"],
+        chosen.cache != "none",
+        loop.modelled,
         may_rerun(loop.program, desk.sides),
-    )  # fmt: skip
+    )
     if staying.works:
         return staying
     loop.trace.notes.append("the budget leaves no room for two whole partitions, so none is kept near or run again")
@@ -218,7 +270,10 @@ def summary_of(run: Execution, session: Session, device: str) -> dict[str, Any]:
     found: dict[str, Any] = {
         "algorithm": run.program.name,
         "graph": {
-            "path": str(graph.path) if graph.path else None, "vertices": graph.vertices, "edges": graph.edges, "arcs": graph.arcs,
+            "path": str(graph.path) if graph.path else None,
+            "vertices": graph.vertices,
+            "edges": graph.edges,
+            "arcs": graph.arcs,
             "edge_bytes": run.edge_bytes,
         },
         "device": device,
@@ -229,13 +284,15 @@ def summary_of(run: Execution, session: Session, device: str) -> dict[str, Any]:
         "load": {"bytes": run.loaded.bytes, "requests": run.loaded.requests},
         "transfer": {"bytes": moved, "requests": requests, "ratio": moved / run.edge_bytes if run.edge_bytes else 0.0},
         "engines": trace.engines(),
-        "cache": {"hit_edges": trace.total("hit_edges"), "miss_edges": trace.total("active_edges") - trace.total("hit_edges")},
+        "cache": {
+            "hit_edges": trace.total("hit_edges"),
+            "miss_edges": trace.total("active_edges") - trace.total("hit_edges"),
+        },
         "notes": trace.notes,
         "result": run.figures,
-    }  # fmt: skip
+    }
     if run.back_bytes is not None:
         found["transfer"]["back_bytes"] = run.back_bytes
     if run.row_bytes is not None:
         found["transfer"]["row_bytes"] = run.row_bytes
     return found
-

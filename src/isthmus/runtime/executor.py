@@ -1,11 +1,13 @@
 """Carries out a schedule: reader threads fetch units and members of a team run them, until the schedule is done.
 
-A unit that has been fetched is a *delivery*. It is cut into pieces of about equally many edges, and members take pieces as
-they become free. They go on to the next delivery without waiting for each other, and meet only at the end. The member that
-finishes a delivery may run it again at once, if the schedule says so. After every step the schedule is asked what to fetch
-and what to run next (`schedule/schedule.py`). All schedules are carried out here; `shift.py` has the state of one meanwhile.
+A unit that has been fetched is a *delivery*. It is cut into pieces of about equally many edges, and members take pieces
+as they become free. They go on to the next delivery without waiting for each other, and meet only at the end. The
+member that finishes a delivery may run it again at once, if the schedule says so. After every step the schedule is
+asked what to fetch and what to run next (`schedule/schedule.py`). All schedules are carried out here; `shift.py` has
+the state of one meanwhile.
 
-An error in a reader is raised in the member that takes the next delivery. Closing stops the readers at their next buffer.
+An error in a reader is raised in the member that takes the next delivery. Closing stops the readers at their next
+buffer.
 """
 
 from __future__ import annotations
@@ -37,11 +39,13 @@ class Executor:
     def begin_thread(self) -> None:
         self._link.begin_thread()
 
-    def carry_out(self, schedule: Schedule, work: Work, standing: Standing, few: bool = False, ahead: bool = False) -> tuple[float, float]:
+    def carry_out(
+        self, schedule: Schedule, work: Work, standing: Standing, few: bool = False, ahead: bool = False
+    ) -> tuple[float, float]:
         """Fetch and run until the schedule is done.
 
-        `few`: there is too little work for more than one thread. `ahead`: the next iteration needs the same units, so fetch
-        them as soon as these are near. Returns (seconds of I/O wait, seconds of compute per member).
+        `few`: there is too little work for more than one thread. `ahead`: the next iteration needs the same units, so
+        fetch them as soon as these are near. Returns (seconds of I/O wait, seconds of compute per member).
         """
         shift = self._taken_from_ahead(work) or Shift(schedule, work, standing, self)
         shift.begin(schedule)
@@ -50,13 +54,17 @@ class Executor:
         return self._run(shift, few)
 
     def carry_out_here(self, schedule: Schedule, work: Work, standing: Standing, few: bool) -> tuple[float, float]:
-        """The same without readers: members fetch units themselves. For work so small that handing it over would cost more."""
+        """The same without readers: members fetch units themselves. For work so small that handing it over would cost
+        more.
+        """
         shift = HereShift(schedule, work, standing, self)
         shift.begin(schedule)
         with self._link.lend() as shift.channel:
             return self._run(shift, few)
 
-    def carry_out_clocked(self, schedule: Schedule, work: Work, standing: Standing, transfers: Transfers, few: bool) -> None:
+    def carry_out_clocked(
+        self, schedule: Schedule, work: Work, standing: Standing, transfers: Transfers, few: bool
+    ) -> None:
         """The same on a modelled device: its clock decides when units arrive."""
         shift = ClockedShift(schedule, work, standing, self, transfers)
         shift.begin(schedule)
@@ -123,4 +131,5 @@ class Executor:
             self._orders.put(None)
         for thread in self._threads:
             thread.join()
-        self._threads, self._ahead = [], None  # units fetched ahead refer to this executor: a cycle that would hold the state of a run
+        # Units fetched ahead refer to this executor: a cycle that would hold the state of a run.
+        self._threads, self._ahead = [], None

@@ -1,9 +1,10 @@
 """Columns of a result as arrays on the GPU that computed them, for CuPy, cuDF, PyTorch and others.
 
-A column that is an array of the program's state still lies there when the run has ended, and is handed over as it is. Others, such as those
-of a graph in hub order or that name vertices, are made on the host and copied to the GPU when they are first asked for. Either
-way the memory belongs to the result: it is freed when the result and all arrays made of it are gone. Programs write nothing into it any
-more; who writes into it changes what the GPU has of the result, not what the host has.
+A column that is an array of the program's state still lies there when the run has ended, and is handed over as it is.
+Others, such as those of a graph in hub order or that name vertices, are made on the host and copied to the GPU when
+they are first asked for. Either way the memory belongs to the result: it is freed when the result and all arrays made
+of it are gone. Programs write nothing into it any more; who writes into it changes what the GPU has of the result, not
+what the host has.
 """
 
 from __future__ import annotations
@@ -25,7 +26,9 @@ Array = np.ndarray[Any, Any]
 
 
 class GpuArray:
-    """An array on a GPU. `cupy.asarray`, `cudf.Series`, `torch.as_tensor` and `from_dlpack` of any library read it without a copy."""
+    """An array on a GPU. `cupy.asarray`, `cudf.Series`, `torch.as_tensor` and `from_dlpack` of any library read it
+    without a copy.
+    """
 
     def __init__(self, card: Card, memory: Any, host: Array) -> None:
         """`host` has the same values, `memory` is the GPU's."""
@@ -46,11 +49,21 @@ class GpuArray:
     def __cuda_array_interface__(self) -> dict[str, Any]:
         """Version 3 of the protocol. All work on the memory has ended, so there is no stream to wait for."""
         return {
-            "shape": self.shape, "typestr": self.dtype.str, "data": (self._pointer, False), "strides": None, "stream": None, "version": 3,
-        }  # fmt: skip
+            "shape": self.shape,
+            "typestr": self.dtype.str,
+            "data": (self._pointer, False),
+            "strides": None,
+            "stream": None,
+            "version": 3,
+        }
 
     def __dlpack__(
-        self, *, stream: Any = None, max_version: Any = None, dl_device: tuple[int, int] | None = None, copy: bool | None = None
+        self,
+        *,
+        stream: Any = None,
+        max_version: Any = None,
+        dl_device: tuple[int, int] | None = None,
+        copy: bool | None = None,
     ) -> Any:
         """A capsule; with `dl_device=(1, 0)` of the values in host memory."""
         if dl_device is not None and tuple(dl_device) != self.__dlpack_device__():
@@ -66,7 +79,9 @@ class GpuArray:
 
 
 class GpuColumns:
-    """What a GPU holds of a result: of the (host's, GPU's) arrays of the program's state in `left` those that are columns."""
+    """What a GPU holds of a result: of the (host's, GPU's) arrays of the program's state in `left` those that are
+    columns.
+    """
 
     def __init__(self, card: Card, left: list[tuple[Array, Shared]], columns: dict[str, Array]) -> None:
         self._card = card
@@ -75,7 +90,8 @@ class GpuColumns:
 
     def column(self, result: Result, name: str | None) -> GpuArray:
         """A column on the GPU, or the main one, as `filled` gives it to the host."""
-        key = f"{name or ''}" if result.rows is Rows.INPUTS else name or result.main  # the values for inputs are no single column
+        # The values for inputs are no single column.
+        key = f"{name or ''}" if result.rows is Rows.INPUTS else name or result.main
         if key not in self._made:
             self._made[key] = self._array(result.filled(name), key)
         return self._made[key]
@@ -85,7 +101,9 @@ class GpuColumns:
             if filled.ctypes.data == host.ctypes.data and (filled.dtype, filled.shape) == (host.dtype, host.shape):
                 return GpuArray(self._card, shared, filled)
         if filled.dtype.kind not in CODES:
-            raise OptionError(f"on_gpu: column {name} has values that a GPU's arrays cannot hold, such as strings or None")
+            raise OptionError(
+                f"on_gpu: column {name} has values that a GPU's arrays cannot hold, such as strings or None"
+            )
         return GpuArray(self._card, uploaded(self._card, np.ascontiguousarray(filled)), filled)
 
 

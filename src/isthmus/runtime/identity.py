@@ -1,4 +1,6 @@
-"""Identifies a run by a text: the same in every process for the same graph, algorithm and arguments, and different for others."""
+"""Identifies a run by a text: the same in every process for the same graph, algorithm and arguments, and different for
+others.
+"""
 
 from __future__ import annotations
 
@@ -26,11 +28,14 @@ def described(algorithm: Algorithm, args: tuple[Any, ...], named: dict[str, Any]
         return description(program)
     usual = {parameter.name: description(parameter.default) for parameter in algorithm.parameters}
     texts = {name: description(value) for name, value in {**dict(zip(usual, args, strict=False)), **named}.items()}
-    return f"{algorithm.name}({shortened(', '.join(f'{name}={text}' for name, text in texts.items() if text != usual.get(name)))})"
+    unusual = ", ".join(f"{name}={text}" for name, text in texts.items() if text != usual.get(name))
+    return f"{algorithm.name}({shortened(unusual)})"
 
 
 def one_pass(program: Program) -> OptionError:
-    return OptionError(f"{program.name} is one pass over the edges, so there is no moment between iterations to write a checkpoint")
+    return OptionError(
+        f"{program.name} is one pass over the edges, so there is no moment between iterations to write a checkpoint"
+    )
 
 
 def description(value: Any) -> str:
@@ -56,7 +61,9 @@ def description(value: Any) -> str:
     if hasattr(value, "__array__") and np.asarray(value).dtype.kind in "biufc":
         array = np.ascontiguousarray(value)
         return f"{array.dtype}{list(array.shape)}:{digest(array.reshape(-1).view(np.uint8))}"
-    raise OptionError(f"checkpoint: expected arguments that Isthmus can recognise in another process, got a {type(value).__name__}")
+    raise OptionError(
+        f"checkpoint: expected arguments that Isthmus can recognise in another process, got a {type(value).__name__}"
+    )
 
 
 def shortened(text: str) -> str:

@@ -1,7 +1,8 @@
-"""A result as other libraries read it: as an Arrow stream of all columns, or as an array of the main one (NumPy, DLPack, CUDA).
+"""A result as other libraries read it: as an Arrow stream of all columns, or as an array of the main one (NumPy,
+DLPack, CUDA).
 
-Numbers are handed over without a copy where they are stored in natural order and need no conversion; a consumer keeps them alive. After a
-run on a GPU, DLPack hands over the array there, and libraries of the host take `__array__`.
+Numbers are handed over without a copy where they are stored in natural order and need no conversion; a consumer keeps
+them alive. After a run on a GPU, DLPack hands over the array there, and libraries of the host take `__array__`.
 """
 
 from __future__ import annotations
@@ -35,7 +36,9 @@ class Interchange(ABC):
     def _batch(self, begin: int, end: int) -> Any: ...
 
     def __arrow_c_stream__(self, requested_schema: Any = None) -> Any:
-        """All columns as an Arrow stream, by which pyarrow, pandas, polars, DuckDB and others read them; batches are made when taken."""
+        """All columns as an Arrow stream, by which pyarrow, pandas, polars, DuckDB and others read them; batches are
+        made when taken.
+        """
         import pyarrow as pa
 
         reader = pa.RecordBatchReader.from_batches(self._batch(0, 0).schema, self._batches())

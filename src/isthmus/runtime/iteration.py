@@ -19,9 +19,9 @@ def no_use() -> dict[str, int]:
 class Iteration:
     """One iteration. `wait` is the I/O wait in seconds, `kernel` the compute time.
 
-    `decide` is time in cache, activity, policy and schedule. `choices` has the engine that brought each partition (codes of
-    `policies.policy`), one side after the other; None if it was dropped or no partition moved. `modelled` is the seconds of
-    the iteration on a modelled device.
+    `decide` is time in cache, activity, policy and schedule. `choices` has the engine that brought each partition
+    (codes of `policies.policy`), one side after the other; None if it was dropped or no partition moved. `modelled` is
+    the seconds of the iteration on a modelled device.
     """
 
     number: int

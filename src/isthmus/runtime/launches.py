@@ -1,14 +1,15 @@
 """What a launch reads: on a modelled device, the values as they stood when it began.
 
-On a card many thousand threads run a kernel at once, and hardly any of them sees what another has just written. A few threads of a
-host walk through the vertices in order and see nearly everything, so that one iteration would carry a label across a whole
-grid, and how far would depend on the threads' speed. So a launch works from a copy: when it begins, the values of its active
-vertices are set aside, and `source` reads those. `edge` reads and writes the live values, which the next launch reads; whether a
-minimum or a maximum improves a vertex in the end does not depend on the order of its edges.
+On a card many thousand threads run a kernel at once, and hardly any of them sees what another has just written. A few
+threads of a host walk through the vertices in order and see nearly everything, so that one iteration would carry a
+label across a whole grid, and how far would depend on the threads' speed. So a launch works from a copy: when it
+begins, the values of its active vertices are set aside, and `source` reads those. `edge` reads and writes the live
+values, which the next launch reads; whether a minimum or a maximum improves a vertex in the end does not depend on the
+order of its edges.
 
-A launch is what the modelled clock charges as one: a task whose kernel fetches its edges itself, otherwise a delivery, and each
-further run of a delivery. Launches run one after the other. Only active vertices are copied, as `source` reads no others. The
-copy is the host's, no part of near memory.
+A launch is what the modelled clock charges as one: a task whose kernel fetches its edges itself, otherwise a delivery,
+and each further run of a delivery. Launches run one after the other. Only active vertices are copied, as `source` reads
+no others. The copy is the host's, no part of near memory.
 """
 
 from __future__ import annotations

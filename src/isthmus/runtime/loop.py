@@ -160,7 +160,9 @@ class Loop:
         first = next(deliveries, None)
         if first is not None:
             rest = itertools.chain([first], deliveries)
-            work = HeldWork(rest, self.frontier, self.worker, lambda delivery: self.done(delivery, self.frontier, record))
+            work = HeldWork(
+                rest, self.frontier, self.worker, lambda delivery: self.done(delivery, self.frontier, record)
+            )
             self.timed(Plain([0], alone=self.modelled is not None), work, Standing(1), record)
 
     def counted(self, hits: Iterator[Delivery], record: Iteration) -> Iterator[Delivery]:
@@ -182,7 +184,11 @@ class Loop:
         tasks: list[Task] = []
         held: list[Delivery] = []
         for side in self.sides:
-            fresh, near = self.resident(frontier, side, record) if "resident" in self.desk.engines else self.far(frontier, side, record)
+            fresh, near = (
+                self.resident(frontier, side, record)
+                if "resident" in self.desk.engines
+                else self.far(frontier, side, record)
+            )
             for task in fresh + [delivery.task for delivery in near]:
                 record.engines[task.engine.name]["tasks"] += 1
             tasks += fresh
@@ -206,13 +212,17 @@ class Loop:
         """Activity of a side. It is computed once if all vertices are always active."""
         if frontier.all_active and side.all_active is not None:
             return side.all_active
-        activity = frontier.activity(side.partitions, side.lists, side.width, side.weight_width, side.block, self.team, side.shares)
+        activity = frontier.activity(
+            side.partitions, side.lists, side.width, side.weight_width, side.block, self.team, side.shares
+        )
         if frontier.all_active:
             side.all_active = activity
         return activity
 
     def combine(self, side: Side, activity: Activity, others: Activity, record: Iteration) -> list[Task]:
-        """Let the policy choose engines for partitions that are not cached, and let each engine merge its partitions into few tasks."""
+        """Let the policy choose engines for partitions that are not cached, and let each engine merge its partitions
+        into few tasks.
+        """
         profile = self.profile
         if self.recipe.weighs_launches and self.modelled is not None:
             profile = self.modelled.profile(self.desk.buffers.room, others, side.entry_bytes)
@@ -224,13 +234,17 @@ class Loop:
         choice = np.where((activity.edges > 0) & (others.edges == 0), CACHE, choice)
         record.chosen(choice)
         for kind in np.unique(choice[choice != NOTHING]).tolist():
-            record.partitions[NAMES[kind]] = record.partitions.get(NAMES[kind], 0) + int(np.count_nonzero(choice == kind))
+            record.partitions[NAMES[kind]] = record.partitions.get(NAMES[kind], 0) + int(
+                np.count_nonzero(choice == kind)
+            )
         choice[choice == CACHE] = NOTHING
         if self.staying is not None:
             choice[choice == FILTER] = NOTHING
         groups = combined(self.recipe.combine, choice)
         tasks: list[Task] = []
-        for kind, begin, end in zip(groups.choices.tolist(), groups.cuts[:-1].tolist(), groups.cuts[1:].tolist(), strict=True):
+        for kind, begin, end in zip(
+            groups.choices.tolist(), groups.cuts[:-1].tolist(), groups.cuts[1:].tolist(), strict=True
+        ):
             tasks += self.desk.engines[NAMES[kind]].tasks(side, groups.partitions[begin:end], self.desk.buffers.room)
         if len(tasks) == 1 and tasks[0].partitions.size == activity.active.size:
             tasks[0].all_active = True
@@ -258,11 +272,15 @@ class Loop:
             return
         further = self.further_runs(record)
         units = tasks + [delivery.task for delivery in held]
-        schedule = Plain(range(len(tasks)), [further.get(task.engine.name, 0) for task in units], self.modelled is not None)
+        schedule = Plain(
+            range(len(tasks)), [further.get(task.engine.name, 0) for task in units], self.modelled is not None
+        )
         work = self.work(tasks, held, frontier, lambda delivery: self.done(delivery, frontier, record))
         self.timed(schedule, work, Standing(len(units)), record, self.fetches_ahead())
 
-    def work(self, tasks: list[Task], held: list[Delivery], frontier: Frontier, done: Callable[[Delivery], None]) -> TaskWork:
+    def work(
+        self, tasks: list[Task], held: list[Delivery], frontier: Frontier, done: Callable[[Delivery], None]
+    ) -> TaskWork:
         return TaskWork(tasks, held, frontier, self.desk.link, self.desk.buffers, self.worker, done, self.unused.append)
 
     def timed(self, schedule: Plain, work: Work, standing: Standing, record: Iteration, ahead: bool = False) -> None:
@@ -278,13 +296,22 @@ class Loop:
         record.kernel += worked
 
     def fetches_ahead(self) -> bool:
-        """Whether the next iteration needs the same edges. A cache of lists reports misses only after serving, so never with one."""
-        if not self.program.all_active or not self.recipe.ahead or self.recipe.keeps_lists or "resident" in self.desk.engines:
+        """Whether the next iteration needs the same edges. A cache of lists reports misses only after serving, so never
+        with one.
+        """
+        if (
+            not self.program.all_active
+            or not self.recipe.ahead
+            or self.recipe.keeps_lists
+            or "resident" in self.desk.engines
+        ):
             return False
         return self.number > 0 and self.number + 1 != self.program.max_iter
 
     def run_staying(self, frontier: Frontier, record: Iteration, packed: TaskWork | None = None) -> None:
-        """Run the partitions of a recipe that keeps them near, some of them several times, and `packed` lists beside them."""
+        """Run the partitions of a recipe that keeps them near, some of them several times, and `packed` lists beside
+        them.
+        """
         if self.staying is not None:
             self.staying.run(self.wanted, frontier, self.active, record, self.desk.executor, packed)
 
@@ -296,7 +323,9 @@ class Loop:
         return dict.fromkeys(self.again, 1) if device_bound else self.again
 
     def link_bound(self, edges: int) -> bool:
-        """Whether the I/O wait of the last iteration was longer than the compute time of this one's active edges would be."""
+        """Whether the I/O wait of the last iteration was longer than the compute time of this one's active edges would
+        be.
+        """
         if not self.trace.iterations:
             return False
         last = self.trace.iterations[-1]
@@ -324,14 +353,22 @@ class Loop:
             if engine.observes in moved and name in record.engines:
                 moved[engine.observes] += record.engines[name]["bytes"]
         calibrated = self.desk.link.profile
-        seen = Observation(moved["bandwidth"], moved["request_rate"] // calibrated.block, record.wait + record.kernel, record.wait)
+        seen = Observation(
+            moved["bandwidth"], moved["request_rate"] // calibrated.block, record.wait + record.kernel, record.wait
+        )
         self.profile = corrected(calibrated, self.profile, seen)
 
     # Settling: partitions run until nothing changes inside
 
     def may_settle(self) -> bool:
         program, desk = self.program, self.desk
-        return self.recipe.settle and program.settles != 0 and program.max_iter is None and len(desk.sides) == 1 and desk.memory is not None
+        return (
+            self.recipe.settle
+            and program.settles != 0
+            and program.max_iter is None
+            and len(desk.sides) == 1
+            and desk.memory is not None
+        )
 
     def begin_to_settle(self) -> None:
         """Switch from iterations to settling. Settling uses all memory for edges, so the cache is emptied."""

@@ -1,9 +1,9 @@
 """Modelled seconds: how long an iteration would take on the device of a modelled link.
 
-The loop runs as on any link. It notes the bytes that each delivery moved and the edges that were followed. At the end of an
-iteration a clock of three resources (`link/clock.py`) computes how long host, link and device would have been busy. Then the
-device scans the frontier, and copies back what the host needs: the frontier and the activity of every partition if the host
-decides, else one flag that says whether to continue.
+The loop runs as on any link. It notes the bytes that each delivery moved and the edges that were followed. At the end
+of an iteration a clock of three resources (`link/clock.py`) computes how long host, link and device would have been
+busy. Then the device scans the frontier, and copies back what the host needs: the frontier and the activity of every
+partition if the host decides, else one flag that says whether to continue.
 """
 
 from __future__ import annotations
@@ -56,7 +56,8 @@ class Modelled:
         return float(costs.kernel(self.device, edges, delivery.task.side.entry_bytes, launches))
 
     def profile(self, room: int, activity: Activity, entry_bytes: int) -> Profile:
-        """The link's profile for the current activity: a copy costs its latency and a launch, and one core packs few lists.
+        """The link's profile for the current activity: a copy costs its latency and a launch, and one core packs few
+        lists.
 
         A copy is as large as a buffer of `room` bytes, or as all active edges if they are fewer.
         """
@@ -109,7 +110,9 @@ class Modelled:
             for resource, busy in ((HOST, moved.host_seconds), (LINK, moved.link_seconds), (DEVICE, seconds)):
                 self.clock.alone(resource, busy)
             return
-        self.clock.submit(moved.host_seconds, moved.link_seconds, seconds, streamed=streamed, buffered=first.buffer is not None)
+        self.clock.submit(
+            moved.host_seconds, moved.link_seconds, seconds, streamed=streamed, buffered=first.buffer is not None
+        )
 
 
 def jobs(worked: list[tuple[Delivery, int]]) -> Iterable[list[tuple[Delivery, int]]]:
@@ -138,7 +141,18 @@ def marked_edges(edges: Ranges, lists: Lists, frontier: Frontier) -> int:
     found = np.zeros((3, count), np.int64)
     for k in range(count):
         rows.activity_of_range(
-            k, edges.first[k], edges.last[k], frontier.marks, frontier.all_active, *lists.arrays, edges.begin[k], edges.end[k],
-            1, 0, 1, True, *found,
-        )  # fmt: skip
+            k,
+            edges.first[k],
+            edges.last[k],
+            frontier.marks,
+            frontier.all_active,
+            *lists.arrays,
+            edges.begin[k],
+            edges.end[k],
+            1,
+            0,
+            1,
+            True,
+            *found,
+        )
     return int(found[1].sum())

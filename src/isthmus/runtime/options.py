@@ -27,14 +27,18 @@ class SessionOptions(TypedDict, total=False):
     without: tuple[str, ...]  # parts of the recipe to switch off
     threads: int | None  # None: one for each core
     verify: bool  # compare every block that is read with its checksum (the default); False trusts the disk
-    far: str  # where edges come from: auto, ram to treat main memory as far memory (for tests), or disk: on a GPU, even if they fit in RAM
+    # Where edges come from: auto, ram to treat main memory as far memory (for tests), or disk: on a GPU, even if they
+    # fit in RAM.
+    far: str
 
 
 class CallOptions(TypedDict, total=False):
     """Further options of a single call."""
 
     watch: Watch  # called after every iteration
-    say: Say | None  # called with messages for the user, by any thread; None: those about compiling go to standard error, others nowhere
+    # Called with messages for the user, by any thread; None: those about compiling go to standard error, others
+    # nowhere.
+    say: Say | None
     checkpoint: str | Path | None  # a folder for checkpoints
     checkpoint_every: float  # minutes
     restart: bool  # remove existing checkpoints and start over
@@ -49,11 +53,22 @@ class RunOptions(SessionOptions, CallOptions, total=False):
 SESSION = tuple(SessionOptions.__annotations__)
 CALL = tuple(CallOptions.__annotations__)  # the last, `rehearse`, is for plans; users do not see it
 ELSEWHERE = {  # what other libraries call an option
-    "damping": "alpha", "damping_factor": "alpha", "max_iterations": "max_iter", "iterations": "max_iter",
-    "tolerance": "tol", "epsilon": "tol", "eps": "tol",
-    "start": "source", "root": "source", "n_jobs": "threads", "num_threads": "threads", "workers": "threads", "recipe": "policy",
-    "budget": "memory", "memory_limit": "memory",
-}  # fmt: skip
+    "damping": "alpha",
+    "damping_factor": "alpha",
+    "max_iterations": "max_iter",
+    "iterations": "max_iter",
+    "tolerance": "tol",
+    "epsilon": "tol",
+    "eps": "tol",
+    "start": "source",
+    "root": "source",
+    "n_jobs": "threads",
+    "num_threads": "threads",
+    "workers": "threads",
+    "recipe": "policy",
+    "budget": "memory",
+    "memory_limit": "memory",
+}
 
 
 def quiet(iteration: Iteration) -> None:
@@ -97,8 +112,12 @@ def check_call(options: dict[str, Any]) -> None:
         refuse_address(path_of("checkpoint", options["checkpoint"]), "checkpoints")
 
 
-def split(name: str, given: dict[str, Any], own: tuple[str, ...] = ()) -> tuple[dict[str, Any], dict[str, Any], dict[str, Any]]:
-    """Split keyword arguments into the algorithm's own, the session's and the call's. Raises OptionError for an unknown one."""
+def split(
+    name: str, given: dict[str, Any], own: tuple[str, ...] = ()
+) -> tuple[dict[str, Any], dict[str, Any], dict[str, Any]]:
+    """Split keyword arguments into the algorithm's own, the session's and the call's. Raises OptionError for an unknown
+    one.
+    """
     known = {**dict.fromkeys(own, "own"), **dict.fromkeys(SESSION, "session"), **dict.fromkeys(CALL, "call")}
     refuse_unknown(name, given, [*own, *SESSION, *CALL[:-1]], known)
     parts: dict[str, dict[str, Any]] = {"own": {}, "session": {}, "call": {}}

@@ -1,8 +1,8 @@
 """Finished iterations, packed into columns: a run may have a million of them, and as objects each takes a kilobyte.
 
-A column is named like a field of `Iteration`, or by a pair: ("filter", "bytes") is the bytes of the engine of that name, and
-("filter", "partitions") the partitions that it brought. A column of equal numbers is kept as one number, and whole numbers
-in the smallest type that can represent them, so that an iteration takes some 50 bytes.
+A column is named like a field of `Iteration`, or by a pair: ("filter", "bytes") is the bytes of the engine of that
+name, and ("filter", "partitions") the partitions that it brought. A column of equal numbers is kept as one number, and
+whole numbers in the smallest type that can represent them, so that an iteration takes some 50 bytes.
 """
 
 from __future__ import annotations
@@ -66,7 +66,8 @@ class Packed:
         for name, values in self._columns.items():
             value: Any = values[place].item() if isinstance(values, np.ndarray) else values
             if isinstance(name, str):
-                setattr(found, name, None if value != value else value)  # NaN is the only number that differs from itself
+                # NaN is the only number that differs from itself.
+                setattr(found, name, None if value != value else value)
             elif not value:
                 continue
             elif name[1] == PARTITIONS:

@@ -1,7 +1,7 @@
 """Plans a run without running it: how its memory is split, and what one pass over all edges costs with each engine.
 
-No edges are read; their bytes follow from counts. A pass assumes that all vertices are active, so it is the most that one
-iteration can cost. Every engine states its own cost (`Engine.pass_cost`).
+No edges are read; their bytes follow from counts. A pass assumes that all vertices are active, so it is the most that
+one iteration can cost. Every engine states its own cost (`Engine.pass_cost`).
 """
 
 from __future__ import annotations
@@ -70,36 +70,60 @@ class Plan:
             "algorithm": self.algorithm,
             "program": self.program.name,
             "graph": {
-                "path": str(graph.path) if graph.path else None, "vertices": graph.vertices, "edges": graph.edges, "arcs": graph.arcs,
+                "path": str(graph.path) if graph.path else None,
+                "vertices": graph.vertices,
+                "edges": graph.edges,
+                "arcs": graph.arcs,
                 "edge_bytes": self.edge_bytes,
             },
             "device": self.device,
             "policy": "resident" if near.resident else self.policy,
             "memory": {
-                "budget": near.budget, "least": near.least, "whole": near.whole, "near_peak": near.peak, "split": near.as_dict(),
+                "budget": near.budget,
+                "least": near.least,
+                "whole": near.whole,
+                "near_peak": near.peak,
+                "split": near.as_dict(),
             },
             "link": {
-                "name": profile.name, "bandwidth": profile.bandwidth, "request_rate": profile.request_rate, "block": profile.block,
-                "compaction": profile.compaction, "measured": profile.measured,
+                "name": profile.name,
+                "bandwidth": profile.bandwidth,
+                "request_rate": profile.request_rate,
+                "block": profile.block,
+                "compaction": profile.compaction,
+                "measured": profile.measured,
             },
             "pass": {name: asdict(cost) for name, cost in self.costs().items()},
             "notes": self.notes(),
-        }  # fmt: skip
+        }
 
     def notes(self) -> list[str]:
         notes = list(self.near.notes)
         if self.model is not None:
             notes.append(f"seconds are modelled: {self.model.costs_of or self.model.name}")
         elif self.graph.path is not None and not self.profile.measured:
-            notes.append(f"the disk has not been measured, so seconds are guesses; isthmus calibrate {self.graph.path} measures it")
+            notes.append(
+                f"the disk has not been measured, so seconds are guesses; isthmus calibrate {self.graph.path} "
+                f"measures it"
+            )
         return notes
 
     def describe(self) -> list[tuple[str, str]]:
         """The memory split and the link, as rows for people."""
         near = self.near
         edges = "all edges" if near.resident else "staging buffers"
-        split = {"vertex state": near.state, "offsets": near.offsets, "frontier": near.frontier, edges: near.edges, "cache": near.cache}
-        where = "in memory: all edges stay near" if near.resident else f"from {self.profile.name}: edges come as they are needed"
+        split = {
+            "vertex state": near.state,
+            "offsets": near.offsets,
+            "frontier": near.frontier,
+            edges: near.edges,
+            "cache": near.cache,
+        }
+        where = (
+            "in memory: all edges stay near"
+            if near.resident
+            else f"from {self.profile.name}: edges come as they are needed"
+        )
         return [
             *([("pass", self.program.name)] if self.program.name != self.algorithm else []),
             ("runs", where),
@@ -114,7 +138,12 @@ class Plan:
 
 
 def plan(
-    algorithm: Callable[..., Result] | str, graph: Graph, *args: Any, policy: str = "auto", device: str = "auto", **options: Any
+    algorithm: Callable[..., Result] | str,
+    graph: Graph,
+    *args: Any,
+    policy: str = "auto",
+    device: str = "auto",
+    **options: Any,
 ) -> Plan:
     """Plan `algorithm(graph, …)`, a function or its name, with the same options. Raises BudgetError if the run would.
 
@@ -125,7 +154,14 @@ def plan(
     if device == "auto" and isinstance(graph, Graph):
         device = choose(graph, options.get("memory")).device
     try:
-        run(graph, *args, policy=policy, device=device, rehearse=lambda program, near: passes.append((program, near)), **options)
+        run(
+            graph,
+            *args,
+            policy=policy,
+            device=device,
+            rehearse=lambda program, near: passes.append((program, near)),
+            **options,
+        )
     except Rehearsed:
         program, near = max(reversed(passes), key=lambda each: each[1].least)
         name = getattr(run, "__name__", "")

@@ -1,4 +1,6 @@
-"""Prefetches pages before the first iteration: all pages if the recipe's hint asks for it, else Grus's region of every side."""
+"""Prefetches pages before the first iteration: all pages if the recipe's hint asks for it, else Grus's region of every
+side.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +28,9 @@ def prefetch(desk: Desk, recipe: Recipe, split: Split, state: State) -> Moved:
 
 
 def region(side: Side, split: Split, state: State, sides: int) -> tuple[int, int]:
-    """The slots that Grus prefetches: those around the source's list for searches, else those from the first slot on."""
+    """The slots that Grus prefetches: those around the source's list for searches, else those from the first slot
+    on.
+    """
     parts, searches = side.partitions, state.start is not None
     needs = np.array([split.state + split.frontier, split.offsets, side.lists.slots * side.entry_bytes])
     tau = grus.TAU_SEARCH if searches else grus.TAU_ALL_ACTIVE

@@ -51,7 +51,9 @@ def callable_of(name: str, algorithm: Any) -> Callable[..., Result]:
     if isinstance(algorithm, str) and algorithm in ALGORITHMS:
         return function_of(ALGORITHMS[algorithm])
     if isinstance(algorithm, str) or not callable(algorithm):
-        raise OptionError(f"{name}: expected an algorithm such as isthmus.bfs, or one of {ALGORITHMS.unknown(algorithm)}")
+        raise OptionError(
+            f"{name}: expected an algorithm such as isthmus.bfs, or one of {ALGORITHMS.unknown(algorithm)}"
+        )
     found: Callable[..., Result] = algorithm
     return found
 

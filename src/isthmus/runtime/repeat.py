@@ -1,4 +1,5 @@
-"""What is needed to repeat a run: the algorithm with all its options, the store and its checksum, version, date and command.
+"""What is needed to repeat a run: the algorithm with all its options, the store and its checksum, version, date and
+command.
 
 Every summary has it under `repeat`, so `--json` and reports have it too.
 """
@@ -43,7 +44,13 @@ def now() -> str:
 
 
 def to_repeat(
-    algorithm: Algorithm, args: tuple[Any, ...], named: dict[str, Any], graph: Snapshot, settings: Settings, threads: int, date: str
+    algorithm: Algorithm,
+    args: tuple[Any, ...],
+    named: dict[str, Any],
+    graph: Snapshot,
+    settings: Settings,
+    threads: int,
+    date: str,
 ) -> dict[str, Any]:
     """What is needed to repeat a run, as JSON knows it."""
     usual = {parameter.name: parameter.default for parameter in algorithm.parameters}
@@ -63,7 +70,10 @@ def origin(graph: Snapshot, date: str) -> dict[str, Any]:
         "isthmus": __version__,
         "date": date,
         "command": shell[0] if shell else None,
-        "graph": {"path": str(graph.path.absolute()) if graph.path else None, "checksum": graph.identity() if graph.path else None},
+        "graph": {
+            "path": str(graph.path.absolute()) if graph.path else None,
+            "checksum": graph.identity() if graph.path else None,
+        },
     }
 
 
@@ -74,7 +84,8 @@ def call_of(algorithm: Algorithm, given: dict[str, Any], graph: Snapshot, settin
     first = [where] if program is None else [text_of(program), where]
     own = [f"{name}={text_of(value)}" for name, value in given.items() if not isinstance(value, Program)]
     changed = [each.name for each in fields(settings) if getattr(settings, each.name) != each.default]
-    return f"isthmus.{algorithm.name}({', '.join([*first, *own, *(f'{name}={getattr(settings, name)!r}' for name in changed)])})"
+    arguments = [*first, *own, *(f"{name}={getattr(settings, name)!r}" for name in changed)]
+    return f"isthmus.{algorithm.name}({', '.join(arguments)})"
 
 
 def simple(value: Any) -> Any:

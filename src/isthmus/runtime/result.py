@@ -40,10 +40,10 @@ SIZES_SHOWN = 4  # of components, one by one
 class Result(ByKey, Interchange):
     """The result of an algorithm. `values` is its main column as an array; `result[v]` is the value of vertex `v`.
 
-    It is a mapping from vertices to values: `result[v]`, `v in result`, `len(result)`, `dict(result)`. `result["name"]` is a column. It is
-    also an Arrow stream of all columns, so pandas, polars, pyarrow and DuckDB read it as a table, and NumPy and DLPack consumers get
-    the main column. `algorithm` is the name of what ran, `main` that of the main column; `trace` has the iterations, and notes for
-    the user in `trace.notes`.
+    It is a mapping from vertices to values: `result[v]`, `v in result`, `len(result)`, `dict(result)`. `result["name"]`
+    is a column. It is also an Arrow stream of all columns, so pandas, polars, pyarrow and DuckDB read it as a table,
+    and NumPy and DLPack consumers get the main column. `algorithm` is the name of what ran, `main` that of the main
+    column; `trace` has the iterations, and notes for the user in `trace.notes`.
 
     It keeps the graph's ids, so it stays valid when the graph is closed or replaced.
     """
@@ -81,22 +81,31 @@ class Result(ByKey, Interchange):
 
     @property
     def values(self) -> Array:
-        """The main column, in the order of `vertices`: a masked array if some vertices have no value (unreached ones)."""
+        """The main column, in the order of `vertices`: a masked array if some vertices have no value (unreached
+        ones).
+        """
         return self._rows(self.main, 0, len(self))
 
     def filled(self, name: str | None = None) -> Array:
-        """A column (default: the main one) as a plain array, in the order of `vertices`. Unreached: the largest int64, or infinity."""
+        """A column (default: the main one) as a plain array, in the order of `vertices`. Unreached: the largest int64,
+        or infinity.
+        """
         return np.ma.getdata(self.values if name is None else self[name])
 
     def on_gpu(self, name: str | None = None) -> GpuArray:
-        """A column (default: the main one) of a run on a GPU as an array there, with the values and in the order of `filled`.
+        """A column (default: the main one) of a run on a GPU as an array there, with the values and in the order of
+        `filled`.
 
-        CuPy, cuDF, PyTorch and others read it without a copy. It is valid while this result, or an array made of it, exists.
+        CuPy, cuDF, PyTorch and others read it without a copy. It is valid while this result, or an array made of it,
+        exists.
         """
         if name is not None and name not in self._answer.columns:
             raise OptionError(f"on_gpu: {self._no_column(name)}")
         if self.gpu is None:
-            raise OptionError(f"on_gpu: this run was not on a GPU; run it with device='cuda:0', or copy {self.algorithm}'s values there")
+            raise OptionError(
+                f"on_gpu: this run was not on a GPU; run it with device='cuda:0', or copy {self.algorithm}'s "
+                f"values there"
+            )
         return self.gpu.column(self, name)
 
     @property
@@ -117,7 +126,8 @@ class Result(ByKey, Interchange):
         return f"vertex {self._ids.users(np.array([at]))[0]}"
 
     def __getitem__(self, name: Any) -> Any:
-        """A column as an array, by its name: a masked one if some rows have no value. By a vertex, its value in the main column.
+        """A column as an array, by its name: a masked one if some rows have no value. By a vertex, its value in the
+        main column.
 
         Columns that name vertices hold user ids, in an object array if some are None.
         """
@@ -145,9 +155,11 @@ class Result(ByKey, Interchange):
         return values
 
     def top(self, count: int = 10, column: str | None = None, ascending: bool = False) -> list[tuple[Any, Any]]:
-        """(vertex, value) of the vertices with the `count` largest values of a column (default: the main one), largest first.
+        """(vertex, value) of the vertices with the `count` largest values of a column (default: the main one), largest
+        first.
 
-        `ascending`: the smallest, smallest first. Vertices without a value are left out; among equals the smaller ids come first.
+        `ascending`: the smallest, smallest first. Vertices without a value are left out; among equals the smaller ids
+        come first.
         """
         name = self.main if column is None else column
         if name not in self._answer.columns:
@@ -157,7 +169,9 @@ class Result(ByKey, Interchange):
             instead = "; largest() has the largest groups" if name == self.main else ""
             raise OptionError(f"top: expected a column of numbers, got {name}, which names vertices{instead}")
         whole("count", count, 0)
-        rows = first_rows(lambda a, b: self._part(name, a, b), len(self), declared, count, flag("ascending", ascending)).tolist()
+        rows = first_rows(
+            lambda a, b: self._part(name, a, b), len(self), declared, count, flag("ascending", ascending)
+        ).tolist()
         return [(self._keys(row, row + 1)[0], self._rows(name, row, row + 1).tolist()[0]) for row in rows]
 
     def sizes(self) -> dict[int, int]:
@@ -167,9 +181,13 @@ class Result(ByKey, Interchange):
         return dict(zip(found[::-1].tolist(), often[::-1].tolist(), strict=True))
 
     def largest(self, count: int = 10) -> list[tuple[Any, int]]:
-        """Of components or communities: (label, vertices) of the largest ones. Among equals the smaller labels come first."""
+        """Of components or communities: (label, vertices) of the largest ones. Among equals the smaller labels come
+        first.
+        """
         counts = self._group_sizes("largest")
-        rows = first_rows(lambda a, b: counts[a:b], counts.size, Column("size", none=()), whole("count", count, 0), False)
+        rows = first_rows(
+            lambda a, b: counts[a:b], counts.size, Column("size", none=()), whole("count", count, 0), False
+        )
         rows = rows[counts[rows] > 0]
         return list(zip(self._ids.users_of_natural(rows).tolist(), counts[rows].tolist(), strict=True))
 
@@ -181,11 +199,17 @@ class Result(ByKey, Interchange):
     @property
     def group_words(self) -> tuple[str, str]:
         """What one of the groups and several of them are called."""
-        return ("community", "communities") if "communities" in self._facts.get("result", {}) else ("component", "components")
+        return (
+            ("community", "communities")
+            if "communities" in self._facts.get("result", {})
+            else ("component", "components")
+        )
 
     def _group_sizes(self, name: str) -> Array:
         if not self.has_groups:
-            raise OptionError(f"{name}: expected components or communities, got {self.algorithm}; top() has its largest values")
+            raise OptionError(
+                f"{name}: expected components or communities, got {self.algorithm}; top() has its largest values"
+            )
         return group_sizes(self.raw(self.main))
 
     def _rows(self, name: str, begin: int, end: int) -> Array:
@@ -194,7 +218,9 @@ class Result(ByKey, Interchange):
         if column.holds is Holds.NUMBERS:
             return column.masked(values)
         missing = column.missing(values)
-        users = self._ids.users_of_natural(self._places(column, np.where(missing, 0, values))) if values.size else values
+        users = (
+            self._ids.users_of_natural(self._places(column, np.where(missing, 0, values))) if values.size else values
+        )
         if not missing.any():
             return users
         out = users.astype(object)
@@ -235,7 +261,9 @@ class Result(ByKey, Interchange):
             yield self._batch(begin, end)
 
     def _bounds(self) -> Iterator[tuple[int, int]]:
-        """Ranges of rows that are written at once: of a bounded number of rows and, unless one row has more, of bytes."""
+        """Ranges of rows that are written at once: of a bounded number of rows and, unless one row has more, of
+        bytes.
+        """
         for begin in range(0, len(self), sizes.now.result_rows):
             end = min(begin + sizes.now.result_rows, len(self))
             total = np.cumsum(self._row_bytes(begin, end))
@@ -282,7 +310,8 @@ class Result(ByKey, Interchange):
         return users.take(arrow.numbers(np.cumsum(~missing) - 1, missing)) if missing.any() else users
 
     def save(self, path: str | Path) -> None:
-        """Write to .parquet, .csv (both without a value where a vertex is unreached) or .npy (the main column alone, `filled`).
+        """Write to .parquet, .csv (both without a value where a vertex is unreached) or .npy (the main column alone,
+        `filled`).
 
         If writing fails, no partial file is left.
         """
@@ -307,7 +336,9 @@ class Result(ByKey, Interchange):
                 writer.write_batch(batch)
 
     def _save_npy(self, file: BinaryIO) -> None:
-        """Write the main column. Strings, also integer ids of which some are missing, all get the width of the longest."""
+        """Write the main column. Strings, also integer ids of which some are missing, all get the width of the
+        longest.
+        """
         dtype = self._stored_dtype()
         header = {"descr": dtype.str, "fortran_order": False, "shape": (len(self), *self._main_rows(0, 0).shape[1:])}
         np.lib.format.write_array_header_1_0(file, header)
@@ -323,7 +354,11 @@ class Result(ByKey, Interchange):
         kinds = []
         for begin, end in self._bounds():
             values = self._main_rows(begin, end)
-            kinds.append(np.dtype(f"U{max(len(str(user)) for user in values.tolist())}") if values.dtype == object else values.dtype)
+            kinds.append(
+                np.dtype(f"U{max(len(str(user)) for user in values.tolist())}")
+                if values.dtype == object
+                else values.dtype
+            )
         if any(kind.kind == "U" for kind in kinds):
             kinds = [kind if kind.kind == "U" else LONGEST_INTEGER for kind in kinds]
         return max(kinds, key=lambda kind: kind.itemsize)
@@ -337,7 +372,9 @@ class Result(ByKey, Interchange):
         report_page().write(path_of("report", path), {self._facts["policy"]: self})
 
     def summary(self) -> dict[str, Any]:
-        """What `isthmus run --json` prints: figures of the answer, seconds, bytes moved, memory, and what repeats the run."""
+        """What `isthmus run --json` prints: figures of the answer, seconds, bytes moved, memory, and what repeats the
+        run.
+        """
         return self._facts
 
     def describe(self) -> list[tuple[str, str]]:
@@ -345,21 +382,33 @@ class Result(ByKey, Interchange):
         facts = self._facts
         transfer, seconds, memory = facts["transfer"], facts["seconds"], facts["memory"]
         used = f"{format_size(memory['near_peak'])} of a budget of {format_size(memory['budget'])}"
-        rows = [(name.replace("_", " "), shown(value) + self._holder(name, value)) for name, value in facts["result"].items()]
+        rows = [
+            (name.replace("_", " "), shown(value) + self._holder(name, value))
+            for name, value in facts["result"].items()
+        ]
         rows += [("sizes", listed_sizes(self.sizes()))] if self.has_groups else []
         rows += [
             ("iterations", f"{facts['iterations']:,}"),
-            *([("modelled", f"{seconds['modelled'] * 1e3:.3f} ms on {facts['device']}")] if "modelled" in seconds else []),
+            *(
+                [("modelled", f"{seconds['modelled'] * 1e3:.3f} ms on {facts['device']}")]
+                if "modelled" in seconds
+                else []
+            ),
             ("time", f"{seconds['total']:.3f} s (I/O wait {seconds['wait']:.3f}, compute {seconds['kernel']:.3f})"),
             *([("compiling", f"{seconds['compile']:.3f} s of it")] if seconds["compile"] else []),
-            ("moved", f"{format_size(transfer['bytes'])} in {transfer['requests']:,} requests, {transfer['ratio']:.2f} x the edges"),
+            (
+                "moved",
+                f"{format_size(transfer['bytes'])} in {transfer['requests']:,} requests, {transfer['ratio']:.2f} x "
+                f"the edges",
+            ),
             ("near memory", f"{used}; process peak {format_size(memory['rss_peak'])}"),
         ]
         return rows
 
-
     def _holder(self, name: str, value: Any) -> str:
-        """The vertex that has a figure of the summary, such as the highest score: ' (vertex 7)'; empty if it is nobody's."""
+        """The vertex that has a figure of the summary, such as the highest score: ' (vertex 7)'; empty if it is
+        nobody's.
+        """
         if self._answer.rows is not Rows.VERTICES or name not in LARGEST + SMALLEST:
             return ""
         if self.has_groups:
@@ -371,7 +420,9 @@ def listed_sizes(sizes: dict[int, int]) -> str:
     """The largest groups and the rest: '1 of 12,542, 2 of 3, 3,834 of 1'."""
     first = [f"{count:,} of {size:,}" for size, count in list(sizes.items())[:SIZES_SHOWN]]
     rest = list(sizes.items())[SIZES_SHOWN:]
-    return ", ".join([*first, f"{sum(count for _, count in rest):,} of {rest[-1][0]:,} to {rest[0][0]:,}"] if rest else first)
+    return ", ".join(
+        [*first, f"{sum(count for _, count in rest):,} of {rest[-1][0]:,} to {rest[0][0]:,}"] if rest else first
+    )
 
 
 def report_page() -> Any:
@@ -390,5 +441,7 @@ def as_arrow(values: Array, missing: Array | None) -> Any:
     import pyarrow as pa
 
     if values.dtype == object:
-        return pa.array([None if missing is not None and missing[i] else v for i, v in enumerate(values)], pa.large_string())
+        return pa.array(
+            [None if missing is not None and missing[i] else v for i, v in enumerate(values)], pa.large_string()
+        )
     return arrow.numbers(values, missing)

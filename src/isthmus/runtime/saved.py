@@ -1,7 +1,8 @@
-"""Plain values and arrays saved in a folder: a JSON manifest, and one file of all arrays, each starting at a block boundary.
+"""Plain values and arrays saved in a folder: a JSON manifest, and one file of all arrays, each starting at a block
+boundary.
 
-Everything has a checksum. Nothing is pickled, so loading runs no saved code. Only the user can write the files, and files that
-others can write are not read. Arrays are written from, and read into, their own memory, piece by piece.
+Everything has a checksum. Nothing is pickled, so loading runs no saved code. Only the user can write the files, and
+files that others can write are not read. Arrays are written from, and read into, their own memory, piece by piece.
 """
 
 from __future__ import annotations
@@ -33,7 +34,9 @@ WRONG = (KeyError, IndexError, TypeError, ValueError, AttributeError, OverflowEr
 
 
 def encode(value: Any, where: str, arrays: list[Array]) -> Any:
-    """`value` as JSON. Arrays are appended to `arrays` and replaced by their places; types that JSON would merge are tagged."""
+    """`value` as JSON. Arrays are appended to `arrays` and replaced by their places; types that JSON would merge are
+    tagged.
+    """
     if isinstance(value, np.generic) and value.dtype.kind in KINDS:
         return {"scalar": encode(value.item(), where, arrays), "dtype": value.dtype.str}
     if isinstance(value, float) and not math.isfinite(value):
@@ -53,7 +56,9 @@ def encode(value: Any, where: str, arrays: list[Array]) -> Any:
 
 
 def write(folder: Path, facts: dict[str, Any], value: Any) -> None:
-    """Save `value` in a new folder, with `facts` in the manifest. After a power cut either everything is there or the manifest is not."""
+    """Save `value` in a new folder, with `facts` in the manifest. After a power cut either everything is there or the
+    manifest is not.
+    """
     arrays: list[Array] = []
     tree = encode(value, "value", arrays)
     folder.mkdir(0o700)
@@ -94,7 +99,9 @@ class Saved:
         self.need(self.facts, MEMBERS)
 
     def _check_owner(self) -> None:
-        """Raise StoreError if another user can have written something here: a checkpoint decides what a run computes."""
+        """Raise StoreError if another user can have written something here: a checkpoint decides what a run
+        computes.
+        """
         for path in (self.folder, *(self.folder / name for name in FILES)):
             try:
                 facts = os.lstat(path)
@@ -102,7 +109,10 @@ class Saved:
                 continue  # there is an error when it is read
             if stat.S_ISLNK(facts.st_mode) or (trouble := trouble_with(facts)):
                 why = "is a symbolic link" if stat.S_ISLNK(facts.st_mode) else trouble
-                raise StoreError(f"{path}: {why}, so it is not used; if you trust it, make a copy of {self.folder} that only you can write")
+                raise StoreError(
+                    f"{path}: {why}, so it is not used; if you trust it, make a copy of {self.folder} that only you "
+                    f"can write"
+                )
 
     def need(self, facts: dict[str, Any], members: dict[str, type]) -> None:
         """Raise StoreError unless `facts` has these members, of these types."""
@@ -149,7 +159,10 @@ class Saved:
 
     def _decode(self, value: Any, fresh: Any) -> Any:
         if isinstance(value, list):
-            return [self._decode(item, fresh[i] if isinstance(fresh, list) and i < len(fresh) else None) for i, item in enumerate(value)]
+            return [
+                self._decode(item, fresh[i] if isinstance(fresh, list) and i < len(fresh) else None)
+                for i, item in enumerate(value)
+            ]
         if not isinstance(value, dict):
             return value
         if "array" in value:
@@ -160,13 +173,18 @@ class Saved:
             return np.dtype(value["dtype"]).type(self._decode(value["scalar"], None))
         if "float" in value:
             return float(value["float"])
-        return {key: self._decode(item, fresh.get(key) if isinstance(fresh, dict) else None) for key, item in value["dict"].items()}
+        return {
+            key: self._decode(item, fresh.get(key) if isinstance(fresh, dict) else None)
+            for key, item in value["dict"].items()
+        }
 
     def _read(self, place: dict[str, Any], fresh: Any) -> Array:
         """One array, into `fresh` if that is an array, which must then have the same shape and type."""
         dtype, shape = np.dtype(place["dtype"]), tuple(place["shape"])
         if isinstance(fresh, np.ndarray) and (fresh.dtype, fresh.shape) != (dtype, shape):
-            raise self._damaged(f"has an array {dtype}{list(shape)} where this run has {fresh.dtype}{list(fresh.shape)}")
+            raise self._damaged(
+                f"has an array {dtype}{list(shape)} where this run has {fresh.dtype}{list(fresh.shape)}"
+            )
         if dtype.kind not in KINDS or min(shape, default=0) < 0 or place["at"] < 0 or place["at"] % BLOCK:
             raise ValueError(f"an array of {dtype}{list(shape)} at byte {place['at']}")
         if place["at"] + math.prod(shape) * dtype.itemsize > self.facts["bytes"]:

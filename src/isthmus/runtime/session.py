@@ -5,9 +5,9 @@
         s.pagerank()
         s.run(MyProgram())
 
-It owns the team of threads, the budget and all near memory: lists and edges, or link, engines, buffers and cache. They stay
-from run to run: a second algorithm that follows the same edges loads nothing again. `isthmus.bfs(graph, ...)` is a session
-for one call. One call runs at a time; calls from other threads wait.
+It owns the team of threads, the budget and all near memory: lists and edges, or link, engines, buffers and cache. They
+stay from run to run: a second algorithm that follows the same edges loads nothing again. `isthmus.bfs(graph, ...)` is a
+session for one call. One call runs at a time; calls from other threads wait.
 """
 
 from __future__ import annotations
@@ -35,17 +35,27 @@ from isthmus.runtime.checkpoint import checkpoints_of
 from isthmus.runtime.desk import Holdings
 from isthmus.runtime.device import card_of, device_of, is_gpu
 from isthmus.runtime.gpu_columns import GpuColumns
-from isthmus.runtime.options import SESSION, CallOptions, SessionOptions, Settings, check_call, quiet, refuse_unknown, split
+from isthmus.runtime.options import (
+    SESSION,
+    CallOptions,
+    SessionOptions,
+    Settings,
+    check_call,
+    quiet,
+    refuse_unknown,
+    split,
+)
 from isthmus.runtime.result import Result
 from isthmus.runtime.results import result_of
 from isthmus.threads import Team, uninterrupted
 
 
 class Session:
-    """Runs algorithms on one graph, and keeps edges in memory from one to the next. Use it as a context manager, or close it.
+    """Runs algorithms on one graph, and keeps edges in memory from one to the next. Use it as a context manager, or
+    close it.
 
-    All algorithms are its methods, without the graph: `s.bfs(1)`, `s.pagerank(tol=1e-8)`. Options of the session (`memory`, `policy`,
-    `threads`, ...) hold for all calls. One call runs at a time; calls from other threads wait.
+    All algorithms are its methods, without the graph: `s.bfs(1)`, `s.pagerank(tol=1e-8)`. Options of the session
+    (`memory`, `policy`, `threads`, ...) hold for all calls. One call runs at a time; calls from other threads wait.
     """
 
     def __init__(self, graph: Graph, **options: Unpack[SessionOptions]) -> None:
@@ -53,7 +63,11 @@ class Session:
         refuse_unknown("session", options, SESSION)
         self.graph, self.settings = graph, Settings(**options)
         if self.settings.far == "disk" and (not graph.snapshot.on_disk or str(self.settings.device).startswith(PREFIX)):
-            got = graph.snapshot if not graph.snapshot.on_disk else f"device {self.settings.device}, whose edges are in host memory"
+            got = (
+                graph.snapshot
+                if not graph.snapshot.on_disk
+                else f"device {self.settings.device}, whose edges are in host memory"
+            )
             raise OptionError(f"far: expected a graph in a store, and no modelled device, for far='disk'; got {got}")
         self.notes: list[str] = []  # for the trace of every run
         self._chosen = False  # whether the device is a GPU that nobody asked for
@@ -82,11 +96,14 @@ class Session:
     def _open(self) -> None:
         self.team = Team(self.settings.threads)
         try:
-            self.holdings = Holdings(self.graph.snapshot, self.team, self.model, self.settings.verify, self.settings.far, self.card)
+            self.holdings = Holdings(
+                self.graph.snapshot, self.team, self.model, self.settings.verify, self.settings.far, self.card
+            )
         except BaseException:
             self.team.close()
             raise
-        self._release = weakref.finalize(self, release, self.holdings, self.team, self._process)  # also when it is forgotten unclosed
+        # Also when it is forgotten unclosed.
+        self._release = weakref.finalize(self, release, self.holdings, self.team, self._process)
         self._release.atexit = False
 
     def _take(self, choice: Choice) -> None:
@@ -117,18 +134,25 @@ class Session:
         return f"<Session on {self.graph}{', closed' if self._closed else ''}>"
 
     def __reduce__(self) -> Any:
-        raise TypeError("a session cannot be pickled, as it has threads; pickle its graph, and open a session on it in the other process")
+        raise TypeError(
+            "a session cannot be pickled, as it has threads; pickle its graph, and open a session on it in the "
+            "other process"
+        )
 
     def close(self) -> None:
         """Release threads, files and memory, after a run of another thread has ended. Results stay valid."""
-        if os.getpid() != self._process:  # a fork copies no threads, and a lock that another thread held is held for ever
+        # a fork copies no threads, and a lock that another thread held is held for ever.
+        if os.getpid() != self._process:
             return
         with self._lock:
             if self._busy:
-                raise IsthmusError("the session is running: it cannot be closed from inside a run; raise an error to stop the run")
+                raise IsthmusError(
+                    "the session is running: it cannot be closed from inside a run; raise an error to stop the run"
+                )
             self._closed = True
             release(self.holdings, self.team, self._process)
-            self._release.detach()  # last: after an interrupt, another call or the garbage collector releases what is left
+            # Last: after an interrupt, another call or the garbage collector releases what is left.
+            self._release.detach()
 
     def run(self, program: Program, **options: Unpack[CallOptions]) -> Result:
         """Run any vertex program."""
@@ -152,10 +176,14 @@ class Session:
 
     def call(self, algorithm: Algorithm, args: tuple[Any, ...], given: dict[str, Any]) -> Result:
         """Run an algorithm; `given` has its own arguments and the options of the call."""
-        own, elsewhere, options = split(algorithm.name, given, tuple(parameter.name for parameter in algorithm.parameters))
+        own, elsewhere, options = split(
+            algorithm.name, given, tuple(parameter.name for parameter in algorithm.parameters)
+        )
         if elsewhere:
             words = ", ".join(elsewhere)
-            raise OptionError(f"{algorithm.name}: a session sets {words} for all its calls; give it when the session is opened")
+            raise OptionError(
+                f"{algorithm.name}: a session sets {words} for all its calls; give it when the session is opened"
+            )
         return self.call_with(algorithm, args, own, **options)
 
     def call_with(self, algorithm: Algorithm, args: tuple[Any, ...], own: dict[str, Any], **options: Any) -> Result:
@@ -174,7 +202,10 @@ class Session:
         check_call(options)
         watch, say, rehearse = options.pop("watch", quiet), options.pop("say", None), options.pop("rehearse", None)
         if os.getpid() != self._process:
-            raise IsthmusError("the session was opened before this process was forked, and its threads are not here; open a session here")
+            raise IsthmusError(
+                "the session was opened before this process was forked, and its threads are not here; open a "
+                "session here"
+            )
         with self._lock, self.graph.reading():
             if self._closed:
                 raise OptionError("the session is closed")
@@ -194,7 +225,8 @@ class Session:
                 again = repeat.to_repeat(algorithm, args, own, self.graph.snapshot, self.settings, self.team.size, date)
                 result = self._result(answer, call, again)
             except BaseException:
-                if self.holdings.in_use:  # else the run has failed before: an unknown vertex must not cost the session its cache
+                # Else the run has failed before: an unknown vertex must not cost the session its cache.
+                if self.holdings.in_use:
                     self.holdings.drop()
                 raise
             finally:
@@ -256,14 +288,19 @@ def session(graph: Graph, **options: Unpack[SessionOptions]) -> Session:
 
 
 def check_graph(name: str, graph: Any) -> None:
-    """Raise OptionError, in the name of the function that was called, if that is no graph; say how to make one of it."""
+    """Raise OptionError, in the name of the function that was called, if that is no graph; say how to make one of
+    it.
+    """
     if isinstance(graph, Graph):
         return
     kind = type(graph)
     if isinstance(graph, str | os.PathLike):
         path = os.fspath(graph)
         stored = str(path).endswith(SUFFIX) or is_store(Path(os.fsdecode(path)))
-        got, do = f"the path {path!r}", f"open it with isthmus.open({path!r})" if stored else f"read it with isthmus.read({path!r})"
+        got, do = (
+            f"the path {path!r}",
+            f"open it with isthmus.open({path!r})" if stored else f"read it with isthmus.read({path!r})",
+        )
     elif kind.__module__.startswith("networkx"):
         got, do = f"a NetworkX {kind.__name__}", "make one with isthmus.from_networkx(graph)"
     elif isinstance(graph, Session):
@@ -281,4 +318,6 @@ def check_program(program: Any) -> None:
         raise OptionError(f"run: expected a program, got the algorithm {name}; call isthmus.{name}(graph, ...)")
     if not isinstance(program, Program):
         what = type(program).__name__
-        raise OptionError(f"run: expected a program, got {what}; decorate a message with @isthmus.monotone or @isthmus.accumulative")
+        raise OptionError(
+            f"run: expected a program, got {what}; decorate a message with @isthmus.monotone or @isthmus.accumulative"
+        )

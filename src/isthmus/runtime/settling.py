@@ -1,9 +1,9 @@
 """Settling: partitions that are run until nothing changes inside, as units of a schedule (`schedule/settling.py`).
 
-A run of a partition follows its marked vertices inside it until no value changes (`kernels/settle.py`). A mark on a vertex of
-another partition makes that partition pending. The answer must not depend on the order of propagation (`Program.settles`).
-Settling pays where a partition is a neighbourhood, as in road networks in natural order. Elsewhere a load leads to little
-work: `pays` detects that, and the loop goes back to plain iterations.
+A run of a partition follows its marked vertices inside it until no value changes (`kernels/settle.py`). A mark on a
+vertex of another partition makes that partition pending. The answer must not depend on the order of propagation
+(`Program.settles`). Settling pays where a partition is a neighbourhood, as in road networks in natural order. Elsewhere
+a load leads to little work: `pays` detects that, and the loop goes back to plain iterations.
 """
 
 from __future__ import annotations
@@ -36,7 +36,8 @@ from isthmus.threads import Team
 STEPS = 8  # plain iterations before the loop checks whether to settle
 FEW_EDGES = 64  # a graph has long paths if those iterations followed less than a 64th of its edges
 TRIED = 64  # loads before `pays` judges
-STEP, LOOKED_AT = 32.0, 1 << 14  # in mean weight ÷ mean degree (of 16, 32 and 64 the fastest on a 4000² grid); edges sampled for it
+# in mean weight ÷ mean degree (of 16, 32 and 64 the fastest on a 4000² grid); edges sampled for it.
+STEP, LOOKED_AT = 32.0, 1 << 14
 PLACES = 8  # of near memory; neighbouring partitions share one, as larger pieces follow fewer edges twice
 NO_WEIGHTS = np.empty(0, np.int32)
 NO_ROWS = Rows(*(np.empty(0, np.int64) for _ in range(4)))
@@ -44,7 +45,9 @@ Settle = Callable[..., tuple[int, int, int]]
 
 
 def should_settle(trace: Trace, side: Side) -> bool:
-    """Whether to settle: the graph has long paths, judging by the iterations so far, and no vertex is split over partitions."""
+    """Whether to settle: the graph has long paths, judging by the iterations so far, and no vertex is split over
+    partitions.
+    """
     parts = side.partitions
     if len(trace) != STEPS or len(parts) < 2 or trace.total("active_edges") * FEW_EDGES > side.lists.arcs:
         return False
@@ -52,7 +55,9 @@ def should_settle(trace: Trace, side: Side) -> bool:
 
 
 def pieces_per_place(side: Side, size: int, members: int) -> int:
-    """How many neighbouring partitions fit in about `size` bytes, as do the queues of the members that run them; at least one."""
+    """How many neighbouring partitions fit in about `size` bytes, as do the queues of the members that run them; at
+    least one.
+    """
     parts = side.partitions
     edges = int(parts.slots.max()) * side.entry_bytes + 2 * side.block
     return max(1, min(size // edges, size // (members * pile_bytes(int((parts.last - parts.first).max())))))
@@ -69,13 +74,16 @@ def make_piles(memory: Array, vertices: int) -> tuple[Array, Array, Array]:
     marks[:] = 0
     return marks, queues[:vertices], queues[vertices:]
 
+
 NO_STARTS = np.empty(0, np.uint32)
 
 
 class SettlingPartitions(Work):
     """The pending vertices by partition, and the near partitions, which take all memory for edges."""
 
-    def __init__(self, side: Side, link: Link, memory: Array, state: State, sign: int, settle: Settle, team: Team) -> None:
+    def __init__(
+        self, side: Side, link: Link, memory: Array, state: State, sign: int, settle: Settle, team: Team
+    ) -> None:
         self._link, self._state, self._sign, self._settle, self._team = link, state, sign, settle, team
         self._pieces = pieces_per_place(side, memory.size // (PLACES + 1), team.size)
         self._choices = np.zeros(len(side.partitions), np.uint8)  # for the current record of the trace
@@ -95,7 +103,8 @@ class SettlingPartitions(Work):
         self._held = Held()
         self._lock = threading.Lock()  # for urgencies and the record
         self._came: set[int] = set()  # partitions that were fetched and have not yet run
-        self._found: dict[int, tuple[int, int, int, int, float]] = {}  # of runs: member, names in `outer`, vertices, edges, seconds
+        # of runs: member, names in `outer`, vertices, edges, seconds.
+        self._found: dict[int, tuple[int, int, int, int, float]] = {}
         self._standing = Standing(len(parts))
         self._standing.pending[:] = schedule.NOTHING
         self._standing.room = self._kept.room
@@ -112,7 +121,9 @@ class SettlingPartitions(Work):
         self._record, standing = record, self._standing
         self._choices[:] = NOTHING
         start = clock()
-        executor.carry_out(settling.Settling(self._team.size, standing.total_runs + sizes.now.settled_record), self, standing)
+        executor.carry_out(
+            settling.Settling(self._team.size, standing.total_runs + sizes.now.settled_record), self, standing
+        )
         record.chosen(self._choices)
         record.wait = max(0.0, clock() - start - record.kernel - record.decide)  # also time without a unit to run
 
@@ -157,11 +168,25 @@ class SettlingPartitions(Work):
         def work(member: int) -> None:
             start = clock()
             used, vertices, edges = self._settle(
-                parts.first[unit], parts.last[unit], NO_STARTS, place.base, place.weight_base,
-                sizes.now.settled_edges, self._sign, self._delta, lists.begins, lists.ends, place.targets, weights,
-                self._state.arrays, self._state.params,
-                self._marks, *self._piles[member], self._outer[member], 0,
-            )  # fmt: skip
+                parts.first[unit],
+                parts.last[unit],
+                NO_STARTS,
+                place.base,
+                place.weight_base,
+                sizes.now.settled_edges,
+                self._sign,
+                self._delta,
+                lists.begins,
+                lists.ends,
+                place.targets,
+                weights,
+                self._state.arrays,
+                self._state.params,
+                self._marks,
+                *self._piles[member],
+                self._outer[member],
+                0,
+            )
             self._found[unit] = member, used, vertices, edges, clock() - start
 
         return [work]
@@ -179,7 +204,8 @@ class SettlingPartitions(Work):
                 self._look_everywhere()
             else:
                 urgency.note_rows(self._outer[member][:used], parts.first, parts.last, *given)
-                urgency.note_range(parts.first[unit], parts.last[unit], parts.first, parts.last, *given)  # still has marked vertices
+                # Still has marked vertices.
+                urgency.note_range(parts.first[unit], parts.last[unit], parts.first, parts.last, *given)
             self.loads += far
             self.followed += vertices
             if vertices:
@@ -188,12 +214,17 @@ class SettlingPartitions(Work):
             self._record.decide += (clock() - start) / self._team.size
 
     def _step(self, unit: int) -> float:
-        """The range of values that counts as equally urgent: STEP times the mean weight of sampled edges ÷ the mean degree."""
+        """The range of values that counts as equally urgent: STEP times the mean weight of sampled edges ÷ the mean
+        degree.
+        """
         parts, place, lists = self._side.partitions, self._kept.place(unit), self._side.lists
         assert place.weights is not None
         begins, ends = (bounds[parts.first[unit] : parts.last[unit]] for bounds in lists.arrays)
         few = np.cumsum(ends - begins) <= LOOKED_AT
-        at = [slice(begin - place.weight_base, end - place.weight_base) for begin, end in zip(begins[few], ends[few], strict=True)]
+        at = [
+            slice(begin - place.weight_base, end - place.weight_base)
+            for begin, end in zip(begins[few], ends[few], strict=True)
+        ]
         weights = np.concatenate([place.weights[each] for each in at]) if at else place.weights[:0]
         mean = float(np.abs(weights).mean()) if weights.size else 1.0
         return max(STEP * mean / max(lists.arcs / max(len(lists), 1), 1.0), 1e-300)
@@ -201,4 +232,6 @@ class SettlingPartitions(Work):
     def _look_everywhere(self) -> None:
         """Compute the urgency of all partitions from the marks."""
         parts, pending = self._side.partitions, self._standing.pending
-        urgency.note_range(0, len(self._side.lists), parts.first, parts.last, self._state.arrays[0], self._sign, self._marks, pending)
+        urgency.note_range(
+            0, len(self._side.lists), parts.first, parts.last, self._state.arrays[0], self._sign, self._marks, pending
+        )

@@ -1,7 +1,8 @@
 """Shifts: each is one schedule while an executor carries it out, with the state that readers and members share.
 
-A shift asks the schedule after every step what to fetch and what to run. Readers add what has arrived; members take pieces of it.
-The three kinds differ in how units arrive: fetched by readers, by the members themselves, or when a modelled clock says so.
+A shift asks the schedule after every step what to fetch and what to run. Readers add what has arrived; members take
+pieces of it. The three kinds differ in how units arrive: fetched by readers, by the members themselves, or when a
+modelled clock says so.
 """
 
 from __future__ import annotations
@@ -212,7 +213,9 @@ class Shift:
             return delivery.pieces_left == 0
 
     def _finish(self, unit: int, delivery: Delivery, number: int) -> None:
-        """End a delivery, or run it again: by all members if they wait for it, else by this one, as the others work on the next."""
+        """End a delivery, or run it again: by all members if they wait for it, else by this one, as the others work on
+        the next.
+        """
         try:
             if not self.schedule.alone:
                 self._run_again(unit, delivery, number)
@@ -242,7 +245,9 @@ class Shift:
         return pieces
 
     def _fail(self, delivery: Delivery) -> None:
-        """End the shift, and free the buffer of a delivery, so that a member waiting for one can see that the shift is over."""
+        """End the shift, and free the buffer of a delivery, so that a member waiting for one can see that the shift is
+        over.
+        """
         self.over = self.failed = True
         self.work.dropped(delivery)
 
@@ -271,7 +276,8 @@ class HereShift(Shift):
         yield from self.work.fetch(unit, self.channel)
 
     def _hear(self) -> None:
-        if not self._sources or (self.schedule.alone and self.standing.running):  # fetching may wait for a buffer that runs again
+        # Fetching may wait for a buffer that runs again.
+        if not self._sources or (self.schedule.alone and self.standing.running):
             return super()._hear()
         unit, source = self._sources[0]
         delivery = next(source, None)
@@ -282,7 +288,9 @@ class HereShift(Shift):
 
 
 class Transfers(ABC):
-    """Units that cross a modelled link. Their bytes are copied at once, but they arrive when the modelled clock says so."""
+    """Units that cross a modelled link. Their bytes are copied at once, but they arrive when the modelled clock says
+    so.
+    """
 
     @abstractmethod
     def send(self, unit: int) -> None: ...
@@ -295,7 +303,9 @@ class Transfers(ABC):
 class ClockedShift(Shift):
     """A shift whose units arrive when a modelled clock says so."""
 
-    def __init__(self, schedule: Schedule, work: Work, standing: Standing, readers: Readers, transfers: Transfers) -> None:
+    def __init__(
+        self, schedule: Schedule, work: Work, standing: Standing, readers: Readers, transfers: Transfers
+    ) -> None:
         super().__init__(schedule, work, standing, readers)
         self._transfers = transfers
         self._running = False  # whether a unit was running when the schedule was last asked

@@ -1,8 +1,9 @@
 """A shortest path between two vertices: a search that ends at the target, and a walk back along predecessors.
 
-The search is that of BFS, or of SSSP where weights count; the tree is that of their option `predecessors`. BFS and the tree stop as soon as
-the target is reached. In memory SSSP stops when the target's distance is final; from disk, paths longer than the best one to the target
-are not followed. Only the edges that are needed are read, within the same budget as any run.
+The search is that of BFS, or of SSSP where weights count; the tree is that of their option `predecessors`. BFS and the
+tree stop as soon as the target is reached. In memory SSSP stops when the target's distance is final; from disk, paths
+longer than the best one to the target are not followed. Only the edges that are needed are read, within the same budget
+as any run.
 """
 
 from __future__ import annotations
@@ -28,16 +29,20 @@ from isthmus.runtime.session import Session, check_graph
 
 @dataclass
 class FoundPath:
-    """The vertices of a path in order, its length (edges, or the sum of their weights), and the result of the search."""
+    """The vertices of a path in order, its length (edges, or the sum of their weights), and the result of the
+    search.
+    """
 
     vertices: list[Any]
     length: float
     result: Result
 
 
-def shortest_path(graph: Graph, source: Any, target: Any, weight: Any = None, **options: Unpack[RunOptions]) -> list[Any]:
-    """The vertices of a shortest path from `source` to `target`, in order: one with the fewest edges or, with weight="weight", the
-    smallest sum of weights.
+def shortest_path(
+    graph: Graph, source: Any, target: Any, weight: Any = None, **options: Unpack[RunOptions]
+) -> list[Any]:
+    """The vertices of a shortest path from `source` to `target`, in order: one with the fewest edges or, with
+    weight="weight", the smallest sum of weights.
 
     Raises NoPathError if there is none. Among several shortest paths, any is right.
     """

@@ -1,11 +1,12 @@
 """Partitions that stay near as units of a schedule: for Scaph's k-level queue, which runs them several times.
 
-On a modelled device its clock decides which transfers are pending; on a disk they are those that readers have under way. A
-partition that stayed from an earlier iteration runs where it is, whatever its value is now. If the answer depends on the order
-of propagation, every partition runs once in an iteration (k = 1); they stay near all the same.
+On a modelled device its clock decides which transfers are pending; on a disk they are those that readers have under
+way. A partition that stayed from an earlier iteration runs where it is, whatever its value is now. If the answer
+depends on the order of propagation, every partition runs once in an iteration (k = 1); they stay near all the same.
 
-Scaph's two engines work at the same time. On a modelled device the host packs low-value lists while high-value partitions cross
-the link, both share the link, and what arrives first runs first. On a disk, packed lists run before whole partitions.
+Scaph's two engines work at the same time. On a modelled device the host packs low-value lists while high-value
+partitions cross the link, both share the link, and what arrives first runs first. On a disk, packed lists run before
+whole partitions.
 """
 
 from __future__ import annotations
@@ -41,14 +42,23 @@ class StayingPartitions(Work):
     """Whole partitions of one side, kept in `memory`. `stays`: they are also kept from one iteration to the next."""
 
     def __init__(
-        self, side: Side, link: Link, memory: Array, worker: Worker, engine: Engine, stays: bool, modelled: Modelled | None,
+        self,
+        side: Side,
+        link: Link,
+        memory: Array,
+        worker: Worker,
+        engine: Engine,
+        stays: bool,
+        modelled: Modelled | None,
         reruns: bool = True,
-    ) -> None:  # fmt: skip
+    ) -> None:
         self._side, self._worker, self._engine, self._held, self._stays = side, worker, engine, Held(), stays
         self._kept = KeptPartitions(side, link, memory)
         self._modelled = modelled
         device = modelled.device if modelled is not None else None
-        self._k = 1 if not reruns else LEVELS if device is None else levels(device.near.bandwidth, device.link.bandwidth)
+        self._k = (
+            1 if not reruns else LEVELS if device is None else levels(device.near.bandwidth, device.link.bandwidth)
+        )
         self.moved: dict[int, Moved] = {}  # of transfers whose partition has not run yet
         self.arrivals: dict[int, Any] = {}  # on a GPU: the events behind them
         self._idle = NONE  # the partition whose last further run found no work
@@ -69,9 +79,17 @@ class StayingPartitions(Work):
         return marks
 
     def run(
-        self, wanted: Array, frontier: Frontier, activity: Activity, record: Iteration, executor: Executor, packed: TaskWork | None = None
+        self,
+        wanted: Array,
+        frontier: Frontier,
+        activity: Activity,
+        record: Iteration,
+        executor: Executor,
+        packed: TaskWork | None = None,
     ) -> None:
-        """Run every partition in `wanted`, some of them several times; on a modelled device `packed` lists run meanwhile."""
+        """Run every partition in `wanted`, some of them several times; on a modelled device `packed` lists run
+        meanwhile.
+        """
         self._frontier, self._record = frontier, record
         standing = self._standing = Standing(wanted.size, self.near_ones)
         standing.room, standing.pending = self._kept.free, activity.vertices.astype(np.float64)
@@ -101,7 +119,9 @@ class StayingPartitions(Work):
         self._kept.evict(unit)
 
     def update_pending(self, schedule: Schedule, standing: Standing) -> None:
-        """Count the marked vertices of each partition that has run; needed only when no partition waits for its first run."""
+        """Count the marked vertices of each partition that has run; needed only when no partition waits for its first
+        run.
+        """
         assert isinstance(schedule, Levels)
         if not schedule.first_run_waits(standing):
             for p in self._kept:
@@ -112,20 +132,28 @@ class StayingPartitions(Work):
         """The vertices whose whole lists a partition holds: only these can run again."""
         parts, lists = self._side.partitions, self._side.lists
         first, last = int(parts.first[p]), int(parts.last[p])
-        return slice(first + int(lists.begins[first] < parts.cuts[p]), last - int(lists.ends[last - 1] > parts.cuts[p + 1]))
+        return slice(
+            first + int(lists.begins[first] < parts.cuts[p]), last - int(lists.ends[last - 1] > parts.cuts[p + 1])
+        )
 
     def kept(self, unit: int) -> Delivery:
         """The delivery of a near partition. It is counted for the engine that brought it, or for the cache."""
         parts, place, side = self._side.partitions, self._kept.place(unit), self._side
         at = np.array([unit])
         ranges = Ranges(
-            parts.first[at], parts.last[at], parts.cuts[at], parts.cuts[at + 1], np.array([place.base]),
+            parts.first[at],
+            parts.last[at],
+            parts.cuts[at],
+            parts.cuts[at + 1],
+            np.array([place.base]),
             np.array([place.weight_base if side.weight_width else place.base]),
-        )  # fmt: skip
+        )
         again = self._standing.runs[unit] > 0  # for any vertex that was marked, not only those that were active
         edges: Ranges | Rows = ranges if again or self._frontier.list is None else as_rows(ranges, self._frontier, side)
         came = unit in self.moved
-        delivery = Delivery(Task(self._engine if came else self._held, side, at), place.targets, place.weights, edges, whole=ranges)
+        delivery = Delivery(
+            Task(self._engine if came else self._held, side, at), place.targets, place.weights, edges, whole=ranges
+        )
         if came:
             moved = self.moved.pop(unit)
             delivery.bytes, delivery.requests = moved.bytes, moved.requests

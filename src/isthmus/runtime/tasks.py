@@ -22,9 +22,16 @@ class TaskWork(Work):
     """
 
     def __init__(
-        self, tasks: list[Task], held: list[Delivery], frontier: Frontier, link: Link, buffers: Buffers, worker: Worker, done: Done,
+        self,
+        tasks: list[Task],
+        held: list[Delivery],
+        frontier: Frontier,
+        link: Link,
+        buffers: Buffers,
+        worker: Worker,
+        done: Done,
         unused: Done,
-    ) -> None:  # fmt: skip
+    ) -> None:
         self.tasks, self.held = tasks, held
         self.frontier, self._link, self._buffers, self._worker = frontier, link, buffers, worker
         self._done, self._unused = done, unused

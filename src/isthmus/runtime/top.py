@@ -1,4 +1,6 @@
-"""The rows of a result that come first when they are ordered by value, found piece by piece; and the sizes of its groups."""
+"""The rows of a result that come first when they are ordered by value, found piece by piece; and the sizes of its
+groups.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +17,8 @@ Array = np.ndarray[Any, Any]
 
 
 def first_rows(part: Callable[[int, int], Array], rows: int, column: Column, count: int, ascending: bool) -> Array:
-    """The rows with the `count` largest values (`ascending`: smallest), in that order. Among equals the first; none without a value.
+    """The rows with the `count` largest values (`ascending`: smallest), in that order. Among equals the first; none
+    without a value.
 
     `part(begin, end)` are the values of some rows.
     """

@@ -115,7 +115,11 @@ class Trace:
         return self._begins[-1] + len(self._latest) if self._first else 0
 
     def _columns(self) -> list[Packed]:
-        return [*(Packed([each]) for each in self._first), *self._packed, *([Packed(self._latest)] if self._latest else [])]
+        return [
+            *(Packed([each]) for each in self._first),
+            *self._packed,
+            *([Packed(self._latest)] if self._latest else []),
+        ]
 
     def total(self, name: str) -> Any:
         """The sum of a figure over all iterations; `bytes` and `requests` are those of all engines."""

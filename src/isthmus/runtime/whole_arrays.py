@@ -9,12 +9,14 @@ from isthmus.graph.files import BLOCK, aligned_empty
 from isthmus.link.link import Array, Extents, Link, Moved
 from isthmus.threads import Team
 
-AT_ONCE = 128 << 20  # bytes of edges that one call loads: enough to keep the disk busy, and Ctrl-C is handled after each
+# Bytes of edges that one call loads: enough to keep the disk busy, and Ctrl-C is handled after each.
+AT_ONCE = 128 << 20
 THROUGH = 16 << 20  # the same where they pass through a buffer, which every member has
 
 
 def read_array(team: Team, array: FarArray, index: int, disk: Link, memory: Array, directly: bool = True) -> Moved:
-    """Read all blocks of an array, section `index` of a link. While a member checks what has arrived, another's reads are under way.
+    """Read all blocks of an array, section `index` of a link. While a member checks what has arrived, another's reads
+    are under way.
 
     `directly`: into `memory` itself, else through buffers: not every kind of memory takes direct reads.
     """

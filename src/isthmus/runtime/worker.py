@@ -1,7 +1,7 @@
 """A program's compiled loops, applied to deliveries.
 
-A delivery is cut into pieces of about equally many edges, so that members finish at about the same time even if it has a
-hub. The executor hands the pieces to members of the team.
+A delivery is cut into pieces of about equally many edges, so that members finish at about the same time even if it has
+a hub. The executor hands the pieces to members of the team.
 """
 
 from __future__ import annotations
@@ -28,7 +28,13 @@ class Worker:
     """Applies a program's compiled loops to deliveries."""
 
     def __init__(
-        self, module: ModuleType, program: Program, state: State, team: Team, least_again: int = 0, launches: Launches | None = None
+        self,
+        module: ModuleType,
+        program: Program,
+        state: State,
+        team: Team,
+        least_again: int = 0,
+        launches: Launches | None = None,
     ) -> None:
         self._module, self._program, self._state, self._team = module, program, state, team
         self._least_again = least_again  # the fewest edges for which a further run pays
@@ -62,18 +68,28 @@ class Worker:
         return self._rows(delivery, marked, frontier)
 
     def marked(self, delivery: Delivery, frontier: Frontier) -> Rows | None:
-        """Unmark the vertices whose whole lists the delivery holds, and return their rows; None, and still marked, if too few."""
+        """Unmark the vertices whose whole lists the delivery holds, and return their rows; None, and still marked, if
+        too few.
+        """
         edges, lists = delivery.edges, delivery.task.side.lists
         if isinstance(edges, Rows):
             chosen = np.empty(edges.vertices.size, np.int64)
-            chosen = chosen[: rows.again_of_rows(edges.vertices, edges.lengths, *lists.arrays, frontier.next_marks, chosen)]
-            marked = Rows(edges.vertices[chosen], edges.begins[chosen], edges.weight_begins[chosen], edges.lengths[chosen])
+            chosen = chosen[
+                : rows.again_of_rows(edges.vertices, edges.lengths, *lists.arrays, frontier.next_marks, chosen)
+            ]
+            marked = Rows(
+                edges.vertices[chosen], edges.begins[chosen], edges.weight_begins[chosen], edges.lengths[chosen]
+            )
         else:
             found = []
             for k in range(edges.first.size):
                 first, last = int(edges.first[k]), int(edges.last[k])
                 out = np.empty(last - first, np.uint32)
-                out = out[: rows.again_in_range(first, last, edges.begin[k], edges.end[k], *lists.arrays, frontier.next_marks, out)]
+                out = out[
+                    : rows.again_in_range(
+                        first, last, edges.begin[k], edges.end[k], *lists.arrays, frontier.next_marks, out
+                    )
+                ]
                 begin = lists.begins[out]
                 found.append((out, begin - edges.base[k], begin - edges.weight_base[k], lists.ends[out] - begin))
             marked = Rows(*(np.concatenate(column) for column in zip(*found, strict=True)))
@@ -89,7 +105,11 @@ class Worker:
         edges = delivery.edges
         if self._launches is not None:
             self._launches.begin(delivery, edges, frontier)
-        return self._rows(delivery, edges, frontier) if isinstance(edges, Rows) else self._ranges(delivery, edges, frontier)
+        return (
+            self._rows(delivery, edges, frontier)
+            if isinstance(edges, Rows)
+            else self._ranges(delivery, edges, frontier)
+        )
 
     @property
     def _before(self) -> tuple[Array, ...]:
@@ -108,10 +128,23 @@ class Worker:
         def piece(k: int) -> Piece:
             def work(member: int) -> None:
                 frontier.used[member] = loop(
-                    lists.vertices, lists.begins, lists.weight_begins, lists.lengths, firsts[k], skips[k], cuts[k + 1] - cuts[k],
-                    *arrays, d.targets, weights, state.arrays, before, state.params,
-                    frontier.next_marks, frontier.queues[member], frontier.used[member],
-                )  # fmt: skip
+                    lists.vertices,
+                    lists.begins,
+                    lists.weight_begins,
+                    lists.lengths,
+                    firsts[k],
+                    skips[k],
+                    cuts[k + 1] - cuts[k],
+                    *arrays,
+                    d.targets,
+                    weights,
+                    state.arrays,
+                    before,
+                    state.params,
+                    frontier.next_marks,
+                    frontier.queues[member],
+                    frontier.used[member],
+                )
 
             return work
 
@@ -126,10 +159,24 @@ class Worker:
 
             def work(member: int) -> None:
                 frontier.used[member] = loop(
-                    first, last, begin, end, base, weight_base, frontier.marks, frontier.all_active,
-                    *lists.arrays, d.targets, weights, state.arrays, before, state.params,
-                    frontier.next_marks, frontier.queues[member], frontier.used[member],
-                )  # fmt: skip
+                    first,
+                    last,
+                    begin,
+                    end,
+                    base,
+                    weight_base,
+                    frontier.marks,
+                    frontier.all_active,
+                    *lists.arrays,
+                    d.targets,
+                    weights,
+                    state.arrays,
+                    before,
+                    state.params,
+                    frontier.next_marks,
+                    frontier.queues[member],
+                    frontier.used[member],
+                )
 
             return work
 

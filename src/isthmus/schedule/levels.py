@@ -6,12 +6,12 @@ run goes to the end of the next level, so that others can activate its vertices 
 while transfers are pending and no first run is waiting. The partition that has run most often is evicted for the next
 transfer. The iteration ends when every high-value partition has run once.
 
-Where this differs: Figure 10 sets no limit on levels. Section 5.1 expects k <= 20, the ratio of near and link bandwidth for 224 and
-11.4 GB/s, so here k limits runs: that ratio, but at most 20. (For the P100 of its evaluation, 732 GB/s, the ratio is 64. A kernel
-that pushes along edges reaches 28.7 % of the bandwidth, which makes it 18.) Its line 13
-may evict a partition that has not run yet, and it re-runs partitions without active vertices; we do neither. We first evict
-partitions left from the last iteration that are no longer of high value; Figure 10 does not mention those. The release has
-the queue switched off.
+Where this differs: Figure 10 sets no limit on levels. Section 5.1 expects k <= 20, the ratio of near and link bandwidth
+for 224 and 11.4 GB/s, so here k limits runs: that ratio, but at most 20. (For the P100 of its evaluation, 732 GB/s, the
+ratio is 64. A kernel that pushes along edges reaches 28.7 % of the bandwidth, which makes it 18.) Its line 13 may evict
+a partition that has not run yet, and it re-runs partitions without active vertices; we do neither. We first evict
+partitions left from the last iteration that are no longer of high value; Figure 10 does not mention those. The release
+has the queue switched off.
 """
 
 from __future__ import annotations
@@ -27,12 +27,16 @@ LEVELS = 20  # Scaph, section 5.1: k is not expected to be larger
 
 
 def levels(near_bandwidth: float, link_bandwidth: float) -> int:
-    """How often a partition may run in one iteration: 20 for 224 and 11.4 GB/s (Scaph, section 5.1), fewer for a faster link."""
+    """How often a partition may run in one iteration: 20 for 224 and 11.4 GB/s (Scaph, section 5.1), fewer for a faster
+    link.
+    """
     return min(LEVELS, max(1, round(near_bandwidth / link_bandwidth)))
 
 
 class Levels(Schedule):
-    """Units are partitions. `wanted`: those of high value; `pending` in the standing: the active vertices of each, now."""
+    """Units are partitions. `wanted`: those of high value; `pending` in the standing: the active vertices of each,
+    now.
+    """
 
     under_way = UNDER_WAY
     alone = True
@@ -50,12 +54,16 @@ class Levels(Schedule):
 
     def run(self, standing: Standing) -> int:
         runs = standing.runs
-        again = (runs < self._k) & (standing.pending > 0) if self.waiting(standing).any() else np.zeros(runs.size, np.bool_)
+        again = (
+            (runs < self._k) & (standing.pending > 0) if self.waiting(standing).any() else np.zeros(runs.size, np.bool_)
+        )
         ready = self._wanted & (standing.places == NEAR) & ((runs == 0) | again)
         return first(ready, (runs << 32) + standing.turns)
 
     def evict(self, standing: Standing) -> int:
-        """The partition to evict: one no longer wanted, else the one that has run most often; NONE: all are still to run."""
+        """The partition to evict: one no longer wanted, else the one that has run most often; NONE: all are still to
+        run.
+        """
         runs = standing.runs
         spent = (standing.places == NEAR) & (~self._wanted | (runs > 0))
         return first(spent, (-np.where(self._wanted, runs, 1 << 30) << 32) + standing.turns)

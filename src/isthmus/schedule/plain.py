@@ -12,7 +12,9 @@ from isthmus.schedule.schedule import NONE, Schedule, Standing
 
 
 class Plain(Schedule):
-    """Units in the given order. `again`: the most further runs of each; without it there are none. `alone`: one at a time."""
+    """Units in the given order. `again`: the most further runs of each; without it there are none. `alone`: one at a
+    time.
+    """
 
     def __init__(self, order: Sequence[int], again: Sequence[int] | None = None, alone: bool = False) -> None:
         self._order, self._again, self.alone = order, again, alone

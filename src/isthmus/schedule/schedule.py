@@ -2,8 +2,8 @@
 
 A unit is what is fetched and run as one: a task of an iteration, or a partition that stays near. An executor
 (`runtime/executor.py`) keeps the `Standing` of all units, asks the schedule and carries out its answers. Schedules are
-pure: the same standing gives the same answer. They are asked after every step, because the best answer depends on what is
-pending.
+pure: the same standing gives the same answer. They are asked after every step, because the best answer depends on what
+is pending.
 """
 
 from __future__ import annotations
@@ -21,7 +21,9 @@ NOTHING = np.inf  # `pending` of a unit in which nothing waits, for schedules th
 
 
 class Standing:
-    """Where each of `count` units is, how often it has run, and what waits to run. `near`: units that are near at the start."""
+    """Where each of `count` units is, how often it has run, and what waits to run. `near`: units that are near at the
+    start.
+    """
 
     def __init__(self, count: int, near: Array | None = None) -> None:
         self.places = np.full(count, FAR, np.int8) if near is None else np.where(near, NEAR, FAR).astype(np.int8)

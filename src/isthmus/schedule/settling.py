@@ -1,12 +1,13 @@
 """Settling: run each partition until nothing in it changes, near partitions first, the most urgent of them first.
 
-It is for graphs with long paths, where each of many iterations would read little. Instead of one step in all partitions, it
-finishes one partition after another. Updates to another partition wait there. A far partition is fetched when no near one
-has work. This way a search reads a road network about once.
+It is for graphs with long paths, where each of many iterations would read little. Instead of one step in all
+partitions, it finishes one partition after another. Updates to another partition wait there. A far partition is fetched
+when no near one has work. This way a search reads a road network about once.
 
 It also predicts the next partition: if the last two fetched were neighbours, it fetches the one after them in the same
-direction, unless that was fetched before. The predicted partition runs as soon as it is near, though nothing is known to wait
-there: the partition that runs meanwhile marks vertices in it all the time, and is only asked which ones when it has finished.
+direction, unless that was fetched before. The predicted partition runs as soon as it is near, though nothing is known
+to wait there: the partition that runs meanwhile marks vertices in it all the time, and is only asked which ones when it
+has finished.
 """
 
 from __future__ import annotations
@@ -17,7 +18,8 @@ from isthmus.schedule.schedule import FAR, NEAR, NONE, NOTHING, Array, Schedule,
 
 
 class Settling(Schedule):
-    """Units are partitions; `pending` in the standing is the urgency of each, the smallest first, NOTHING where nothing waits.
+    """Units are partitions; `pending` in the standing is the urgency of each, the smallest first, NOTHING where nothing
+    waits.
 
     `members`: partitions that can run at once. After `most_runs` runs it pauses, so that the trace can record them.
     """
@@ -49,7 +51,9 @@ class Settling(Schedule):
         return far if far != NONE else self._foreseen(standing)
 
     def _foreseen(self, standing: Standing) -> int:
-        """Predict the next partition: the one after the last two fetched, if these are neighbours and a place is idle."""
+        """Predict the next partition: the one after the last two fetched, if these are neighbours and a place is
+        idle.
+        """
         may_guess = standing.guess == NONE  # one at a time
         if len(standing.sent) < 2 or not standing.running or not may_guess or not self._has_idle_place(standing):
             return NONE
@@ -78,6 +82,3 @@ def most_urgent(standing: Standing, among: Array) -> int:
     urgency = np.where(among, standing.pending, NOTHING)
     unit = int(urgency.argmin()) if urgency.size else NONE
     return unit if unit != NONE and urgency[unit] < NOTHING else NONE
-
-
-

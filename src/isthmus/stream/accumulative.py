@@ -1,10 +1,12 @@
 """A user's accumulative programs kept current: residuals are corrected at the changed sources only.
 
-A message is linear in its delta. So what a vertex has sent along an edge so far is the message of its value, and sending the message of
-minus its value takes that back. A message that asks for `degree` changes along all edges of a vertex that gains or loses one: they are
-taken back on the old edges, and sent on the new ones. Otherwise only changed edges are concerned.
+A message is linear in its delta. So what a vertex has sent along an edge so far is the message of its value, and
+sending the message of minus its value takes that back. A message that asks for `degree` changes along all edges of a
+vertex that gains or loses one: they are taken back on the old edges, and sent on the new ones. Otherwise only changed
+edges are concerned.
 
-A message that asks for `vertex`, its place in natural order, changes everywhere when vertices come or go; then the program starts over.
+A message that asks for `vertex`, its place in natural order, changes everywhere when vertices come or go; then the
+program starts over.
 """
 
 from __future__ import annotations
@@ -40,7 +42,10 @@ class MaintainedAccumulative(MaintainedResiduals):
         super().__init__(session)
         self.program, self.name, self.columns = copy.copy(program), name or program.name, program.columns
         self.program.live = True  # so that its runs share the loops that bring answers up to date
-        self._by_degree, self._by_place = ("degree" in program.message.arguments), ("vertex" in program.message.arguments)
+        self._by_degree, self._by_place = (
+            ("degree" in program.message.arguments),
+            ("vertex" in program.message.arguments),
+        )
 
     @property
     def main(self) -> str:
@@ -82,7 +87,9 @@ class MaintainedAccumulative(MaintainedResiduals):
         self.effort.edges_read += self.graph.arcs
 
     def _send(self, change: Change, sign: float, weights: Array, without: int) -> None:
-        """Send what the tails of changed arcs have sent so far, times `sign`; of a change only those arcs that are there now."""
+        """Send what the tails of changed arcs have sent so far, times `sign`; of a change only those arcs that are
+        there now.
+        """
         out, n = change.out, self.graph.vertices
         tails = out.vertices[out.cuts[:-1]].astype(np.int64)
         tails = tails[tails < n]
@@ -113,7 +120,18 @@ class MaintainedAccumulative(MaintainedResiduals):
         weights = weights if self._weighted else NO_WEIGHTS
         at = begins[rows]
         lengths = ends[rows] - at
-        given = (begins, ends, targets, weights, self.state.arrays, self.state.arrays, self.state.params, self._marks, NO_QUEUE, 0)
+        given = (
+            begins,
+            ends,
+            targets,
+            weights,
+            self.state.arrays,
+            self.state.arrays,
+            self.state.params,
+            self._marks,
+            NO_QUEUE,
+            0,
+        )
 
         def part(first: int, last: int) -> None:
             self._module.push_rows(rows, at, at, lengths, first, 0, int(lengths[first:last].sum()), *given)
@@ -136,9 +154,15 @@ class MaintainedAccumulative(MaintainedResiduals):
         self._lost = 0.0
 
     def fault(self) -> str | None:
-        """A vertex whose residual, computed from the values anew, exceeds the threshold: a run from scratch would have gone on there."""
+        """A vertex whose residual, computed from the values anew, exceeds the threshold: a run from scratch would have
+        gone on there.
+        """
         n, state, marks, effort, lost = self.graph.vertices, self.state, self._marks, self.effort, self._lost
-        self.state, self._marks, self.effort = replace(state, arrays=tuple(map(np.copy, state.arrays))), marks.copy(), Effort()
+        self.state, self._marks, self.effort = (
+            replace(state, arrays=tuple(map(np.copy, state.arrays))),
+            marks.copy(),
+            Effort(),
+        )
         self._derive()
         anew, known = self.state.arrays[1][:n], state.arrays[1][:n]
         self.state, self._marks, self.effort, self._lost = state, marks, effort, lost
@@ -147,7 +171,10 @@ class MaintainedAccumulative(MaintainedResiduals):
         if not off.size:
             return None
         user = self.graph.ids.users(off[:1])[0]
-        return f"the residual of vertex {user} is {anew[off[0]]:.9g} ({known[off[0]]:.9g} in the stream), beyond {self.program.threshold:g}"
+        return (
+            f"the residual of vertex {user} is {anew[off[0]]:.9g} ({known[off[0]]:.9g} in the stream), beyond "
+            f"{self.program.threshold:g}"
+        )
 
     def renumber(self, change: Change) -> None:
         if self._by_place:

@@ -1,4 +1,6 @@
-"""What a stream has acknowledged, so that a retry does no harm: ids of clients' batches, and how far input files were read."""
+"""What a stream has acknowledged, so that a retry does no harm: ids of clients' batches, and how far input files were
+read.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +26,9 @@ class Acknowledged:
 
     def __init__(self, ids: Any = (), places: Any = ()) -> None:
         self._ids: dict[str, tuple[int, str]] = {str(id): (int(number), str(checksum)) for id, number, checksum in ids}
-        self._places = {place.name: place for place in (Place(str(name), int(rows), str(sum)) for name, rows, sum in places)}
+        self._places = {
+            place.name: place for place in (Place(str(name), int(rows), str(sum)) for name, rows, sum in places)
+        }
 
     def add(self, number: int, checksum: str, id: str | None, place: Place | None) -> None:
         if id is not None:
@@ -43,7 +47,9 @@ class Acknowledged:
             return None
         number, theirs = self._ids[id]
         if theirs != checksum:
-            raise BatchError(f"id: batch {number} had the id {id!r} too, with other changes; a retry repeats the same changes")
+            raise BatchError(
+                f"id: batch {number} had the id {id!r} too, with other changes; a retry repeats the same changes"
+            )
         return number
 
     def place_of(self, name: str) -> Place | None:
@@ -69,7 +75,11 @@ class Progress:
         for column, sum in self._sums.items():
             values = getattr(edits, column)
             if values is not None:
-                sum.update(b"".join(text.encode() + b"\n" for text in values.tolist()) if values.dtype == object else values.tobytes())
+                sum.update(
+                    b"".join(text.encode() + b"\n" for text in values.tolist())
+                    if values.dtype == object
+                    else values.tobytes()
+                )
         return Place(self.name, self.rows, self.checksum)
 
     @property
@@ -82,7 +92,8 @@ class Progress:
             self.take(edits)
         if (self.rows, self.checksum) != (place.rows, place.checksum):
             raise OptionError(
-                f"{source.name}: the stream has applied {place.rows} rows of this file, and its first {place.rows} rows are others now; "
+                f"{source.name}: the stream has applied {place.rows} rows of this file, and its first {place.rows} "
+                f"rows are others now; "
                 "give a file with other changes another name"
             )
 

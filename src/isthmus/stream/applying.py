@@ -1,7 +1,7 @@
 """Applies batches to a changing graph and its programs, whole or not at all, and publishes the answers.
 
-For every batch: prepare; each program corrects its answer on the old edges; commit; each program computes on the new edges; publish. A
-batch is acknowledged when its log says so; only then do readers see it.
+For every batch: prepare; each program corrects its answer on the old edges; commit; each program computes on the new
+edges; publish. A batch is acknowledged when its log says so; only then do readers see it.
 """
 
 from __future__ import annotations
@@ -43,7 +43,8 @@ class Applying:
         self.asked: dict[str, Any] = {}
         self.number = self.graph.number  # of the last batch that was acknowledged
         self._results: dict[str, LiveResult] = {}  # of that batch
-        self._waiting: deque[tuple[int, dict[str, LiveResult]]] = deque()  # batches that are applied and not acknowledged yet
+        # Batches that are applied and not acknowledged yet.
+        self._waiting: deque[tuple[int, dict[str, LiveResult]]] = deque()
 
     def _begin(self, asked: list[tuple[Maintained, Any]]) -> None:
         """Compute the first answers, and begin the log."""
@@ -118,7 +119,8 @@ class Applying:
                     self.log.append(change.number, edits, id, place)
             logged = clock() - computed
             if self._merger is not None:
-                uninterrupted(self.session.holdings.close)  # its memory is needed; the next batch has other edges anyway
+                # Its memory is needed; the next batch has other edges anyway.
+                uninterrupted(self.session.holdings.close)
             self._publish(change)
             if self._merger is not None:
                 self._merger.applied(edits)
@@ -129,20 +131,31 @@ class Applying:
         after = sum(each.effort.correction for each in self._programs.values()) - (corrected - prepared)
         after = min(max(after, 0.0), computed - committed)  # some correct when the edges have changed
         seconds = {
-            "read": read, "update": checked - start + committed - corrected, "correction": corrected - prepared + after,
-            "computation": computed - committed - after, "publication": now - computed - logged, "log": prepared - checked + logged,
+            "read": read,
+            "update": checked - start + committed - corrected,
+            "correction": corrected - prepared + after,
+            "computation": computed - committed - after,
+            "publication": now - computed - logged,
+            "log": prepared - checked + logged,
             "total": read + now - start,
-        }  # fmt: skip
-        efforts = {name: {"affected": each.effort.affected, "edges_read": each.effort.edges_read} for name, each in self._programs.items()}
+        }
+        efforts = {
+            name: {"affected": each.effort.affected, "edges_read": each.effort.edges_read}
+            for name, each in self._programs.items()
+        }
         return BatchReport(change.number, change.counts, seconds, efforts, edits.changes, transfer=transfer)
 
     def _logs_late(self) -> bool:
-        """Whether batches go to the log when programs have computed: if one may fail, a batch in the log might have to be undone."""
+        """Whether batches go to the log when programs have computed: if one may fail, a batch in the log might have to
+        be undone.
+        """
         return self.log.path is not None and any(program.may_fail for program in self._programs.values())
 
     @contextmanager
     def _undoing(self, change: Change, undo: Undo | None, late: bool) -> Iterator[None]:
-        """If something fails meanwhile, bring the graph (by `undo`, if it has changed) and all programs back to the batch before."""
+        """If something fails meanwhile, bring the graph (by `undo`, if it has changed) and all programs back to the
+        batch before.
+        """
         try:
             yield
         except Exception as error:
@@ -176,4 +189,6 @@ class Applying:
 
 def refuse_half_applied(graph: AdvancingGraph) -> None:
     if graph.half_applied:
-        raise BatchError("a batch was stopped while it was applied: results stay as they were before it, and the stream has ended")
+        raise BatchError(
+            "a batch was stopped while it was applied: results stay as they were before it, and the stream has ended"
+        )

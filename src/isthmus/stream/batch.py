@@ -4,7 +4,7 @@
 |---|---|
 | a tuple of two or three columns | sources, targets and perhaps weights |
 | a list of pairs or triples, or an array with two or three columns | one edge each |
-| a table: anything with `__arrow_c_stream__` (Arrow, pandas, polars, DuckDB), or a dictionary of columns | columns by name |
+| a table: anything with `__arrow_c_stream__` (Arrow, pandas, polars, DuckDB), or a dict of columns | columns by name |
 | a path | such a table in a file: Parquet, Arrow, CSV or JSON lines |
 """
 
@@ -30,9 +30,13 @@ NAMES = ("source", "target", "weight")
 
 
 def edits_of(kinds: Kinds, added: Any = None, removed: Any = None, **edges: Any) -> Edits:
-    """The edits of deletes, inserts and updates, in this order; BatchError if one of them cannot be applied to such a graph."""
+    """The edits of deletes, inserts and updates, in this order; BatchError if one of them cannot be applied to such a
+    graph.
+    """
     parts = [part_of(edges[name], kinds, name, wish) for name, wish in WISHES.items() if edges.get(name) is not None]
-    vertices = [vertices_of(users, kinds, name) for users, name in ((added, "add_vertices"), (removed, "remove_vertices"))]
+    vertices = [
+        vertices_of(users, kinds, name) for users, name in ((added, "add_vertices"), (removed, "remove_vertices"))
+    ]
     joined = together(parts, kinds)
     joined.added, joined.removed = vertices
     joined.where_added, joined.where_removed = row_of("add_vertices"), row_of("remove_vertices")
@@ -48,7 +52,9 @@ def row_of(name: str) -> Where:
 def together(parts: list[Edits], kinds: Kinds) -> Edits:
     if not parts:
         nobody = np.empty(0, kinds.id_dtype)
-        return Edits(np.empty(0, np.uint8), nobody, nobody, None if kinds.weights is None else np.empty(0, kinds.weights))
+        return Edits(
+            np.empty(0, np.uint8), nobody, nobody, None if kinds.weights is None else np.empty(0, kinds.weights)
+        )
     if len(parts) == 1:
         return parts[0]
     begins = np.cumsum([0, *map(len, parts)])
@@ -57,8 +63,12 @@ def together(parts: list[Edits], kinds: Kinds) -> Edits:
         part = int(np.searchsorted(begins, row, "right")) - 1
         return parts[part].where(row - int(begins[part]))
 
-    weights = None if kinds.weights is None else np.concatenate([part.weights for part in parts if part.weights is not None])
-    wishes, sources, targets = (np.concatenate([getattr(part, name) for part in parts]) for name in ("wishes", "sources", "targets"))
+    weights = (
+        None if kinds.weights is None else np.concatenate([part.weights for part in parts if part.weights is not None])
+    )
+    wishes, sources, targets = (
+        np.concatenate([getattr(part, name) for part in parts]) for name in ("wishes", "sources", "targets")
+    )
     return Edits(wishes, sources, targets, weights, where=where)
 
 
@@ -67,15 +77,20 @@ def refuse_removed(edits: Edits) -> None:
     assert edits.removed is not None
     gone = set(edits.removed.tolist())
     for column, ends, where in (
-        ("source", edits.sources, edits.where), ("target", edits.targets, edits.where), ("vertex", edits.added, edits.where_added),
-    ):  # fmt: skip
+        ("source", edits.sources, edits.where),
+        ("target", edits.targets, edits.where),
+        ("vertex", edits.added, edits.where_added),
+    ):
         if ends is None or not ends.size:
             continue
         wrong = np.fromiter((user in gone for user in ends.tolist()), np.bool_, ends.size)
         if wrong.any():
             row = int(np.argmax(wrong))
             user = ends[row : row + 1].tolist()[0]
-            raise BatchError(f"{where(row)}: column {column!r}: vertex {user!r} is removed and used in the same batch; use two batches")
+            raise BatchError(
+                f"{where(row)}: column {column!r}: vertex {user!r} is removed and used in the same batch; use "
+                f"two batches"
+            )
 
 
 def part_of(edges: Any, kinds: Kinds, name: str, wish: int) -> Edits:
@@ -146,7 +161,9 @@ def is_table(what: Any) -> bool:
 
 def rows_of(what: Any, name: str) -> list[Any]:
     if isinstance(what, bytes) or not isinstance(what, Iterable):
-        raise BatchError(f"{name}: cannot read changes from {type(what).__name__}; expected a table, a path, or a list of tuples")
+        raise BatchError(
+            f"{name}: cannot read changes from {type(what).__name__}; expected a table, a path, or a list of tuples"
+        )
     return list(what)
 
 
@@ -156,7 +173,9 @@ def columns_of(edges: Any, name: str) -> list[Array]:
         found = [column_of(column) for column in edges]
         if len(found) not in (2, 3) or len({column.shape for column in found}) > 1 or found[0].ndim != 1:
             shapes = ", ".join(str(column.size) if column.ndim == 1 else f"shape {column.shape}" for column in found)
-            raise BatchError(f"{name}: expected (sources, targets[, weights]) of equal length, got {len(found)} columns of {shapes}")
+            raise BatchError(
+                f"{name}: expected (sources, targets[, weights]) of equal length, got {len(found)} columns of {shapes}"
+            )
         return found
     edges = to_host(edges) if lies_on_gpu(edges) else edges
     if isinstance(edges, np.ndarray):
@@ -167,8 +186,14 @@ def columns_of(edges: Any, name: str) -> list[Array]:
     widths = {len(row) if isinstance(row, tuple | list | np.ndarray) else 0 for row in rows}
     if not widths <= {2} and not widths <= {3}:
         usual = len(rows[0]) if isinstance(rows[0], tuple | list | np.ndarray) and len(rows[0]) in (2, 3) else 0
-        at = next(row for row, each in enumerate(rows) if not isinstance(each, tuple | list | np.ndarray) or len(each) != usual)
-        raise BatchError(f"{name}: row {at}: expected (source, target) or, in all rows, (source, target, weight), got {rows[at]!r}")
+        at = next(
+            row
+            for row, each in enumerate(rows)
+            if not isinstance(each, tuple | list | np.ndarray) or len(each) != usual
+        )
+        raise BatchError(
+            f"{name}: row {at}: expected (source, target) or, in all rows, (source, target, weight), got {rows[at]!r}"
+        )
     return [column_of([row[k] for row in rows]) for k in range(max(widths, default=2))]
 
 
@@ -186,7 +211,11 @@ def column_of(values: Any) -> Array:
 def alike(values: Any) -> bool:
     """Whether all values have one type that NumPy knows. Truth values beside numbers would become numbers."""
     kinds = {type(value) for value in values}
-    return len(kinds) <= 1 and not kinds & {type(None), str} and all(issubclass(kind, int | float | np.generic) for kind in kinds)
+    return (
+        len(kinds) <= 1
+        and not kinds & {type(None), str}
+        and all(issubclass(kind, int | float | np.generic) for kind in kinds)
+    )
 
 
 def vertices_of(users: Any, kinds: Kinds, name: str) -> Array | None:

@@ -45,7 +45,12 @@ class BatchReport:
     def as_dict(self) -> dict[str, Any]:
         """What `isthmus stream --json` prints about a batch."""
         return {
-            "batch": self.number, "changes": self.changes, **self.counts, "seconds": self.seconds, "programs": self.programs,
+            "batch": self.number,
+            "changes": self.changes,
+            **self.counts,
+            "seconds": self.seconds,
+            "programs": self.programs,
             **({} if self.transfer is None else {"transfer": self.transfer.as_dict()}),
-            "rate": self.rate, "arrival": {"seconds": self.arrival, "rate": self.arrival_rate, "keeps_up": self.keeps_up},
-        }  # fmt: skip
+            "rate": self.rate,
+            "arrival": {"seconds": self.arrival, "rate": self.arrival_rate, "keeps_up": self.keeps_up},
+        }

@@ -15,7 +15,9 @@ from isthmus.stream.maintained import Array, Differences, Effort, Maintained
 class MaintainedBySource(Maintained):
     """One maintained program per source; `make` makes one from a program, a session and a name."""
 
-    def __init__(self, asked: BySource, session: Session, name: str | None, make: Callable[[Program, Session, str], Maintained]) -> None:
+    def __init__(
+        self, asked: BySource, session: Session, name: str | None, make: Callable[[Program, Session, str], Maintained]
+    ) -> None:
         super().__init__(session)
         self.asked, self.name, self.columns = asked, name or asked.name, asked.columns
         self.sources = tuple(asked.sources)
@@ -64,9 +66,11 @@ class MaintainedBySource(Maintained):
     def _add_efforts(self) -> None:
         efforts = [part.effort for part in self._each]
         self.effort = Effort(
-            sum(each.affected for each in efforts), sum(each.edges_read for each in efforts),
-            sum(each.correction for each in efforts), sum(each.computation for each in efforts),
-        )  # fmt: skip
+            sum(each.affected for each in efforts),
+            sum(each.edges_read for each in efforts),
+            sum(each.correction for each in efforts),
+            sum(each.computation for each in efforts),
+        )
 
     def near_bytes(self, vertices: int) -> int:
         return sum(part.near_bytes(vertices) for part in self._each)

@@ -17,7 +17,9 @@ from isthmus.stream.wanted import Wanted
 def differences(
     graph: AdvancingGraph, answers: Mapping[str, tuple[Maintained, Result, Any]], how: dict[str, Any] | None = None
 ) -> dict[str, str]:
-    """What is wrong, by wrong answer. `answers`: maintained programs, results, and what the user asked for; `how`: options of runs."""
+    """What is wrong, by wrong answer. `answers`: maintained programs, results, and what the user asked for; `how`:
+    options of runs.
+    """
     found = {}
     for name, (program, result, asked) in answers.items():
         if not program.has_one_answer:

@@ -1,7 +1,9 @@
-"""Checkpoints of a stream: `checkpoint-000000000042/` has the graph after batch 42 as a store, and what was acknowledged until then.
+"""Checkpoints of a stream: `checkpoint-000000000042/` has the graph after batch 42 as a store, and what was
+acknowledged until then.
 
-The answers of programs are not kept: they are computed anew when the stream is opened. A checkpoint is written under another name,
-synced, read again and verified, and renamed. The one before it stays, with the log since, in case that the newest one is damaged later.
+The answers of programs are not kept: they are computed anew when the stream is opened. A checkpoint is written under
+another name, synced, read again and verified, and renamed. The one before it stays, with the log since, in case that
+the newest one is damaged later.
 """
 
 from __future__ import annotations
@@ -50,7 +52,14 @@ def write(folder: Path, graph: AdvancingGraph, facts: dict[str, Any], look: Call
             raise StoreError(f"{writing / GRAPH}: does not hold what was written: {verdict.problems[0]}")
         with open_graph(writing / GRAPH) as stored:
             identity = stored.snapshot.identity()
-        body = {"format": FORMAT, "version": VERSION, "isthmus": __version__, "batch": graph.number, "graph": identity, **facts}
+        body = {
+            "format": FORMAT,
+            "version": VERSION,
+            "isthmus": __version__,
+            "batch": graph.number,
+            "graph": identity,
+            **facts,
+        }
         write_synced(writing / MANIFEST, sealed(body))
         fsync_folder(writing)
         look()

@@ -1,7 +1,7 @@
 """Columns of a batch, checked against the graph: ids of its kind, and weights that its type holds.
 
-Every check names the first row that fails it. Nothing is converted silently: ids that are real numbers, and weights that the graph's type
-would round to another whole number, are errors.
+Every check names the first row that fails it. Nothing is converted silently: ids that are real numbers, and weights
+that the graph's type would round to another whole number, are errors.
 """
 
 from __future__ import annotations
@@ -22,7 +22,13 @@ Array = np.ndarray[Any, Any]
 Where = Callable[[int], str]  # names a row for messages: "w.parquet: row 7", "changes.csv:8"
 
 ADD_VERTEX, REMOVE_VERTEX = 8, 9  # beside INSERT, DELETE and REWEIGH, which are about edges
-OPERATIONS = {"insert": INSERT, "delete": DELETE, "update": REWEIGH, "add_vertex": ADD_VERTEX, "remove_vertex": REMOVE_VERTEX}
+OPERATIONS = {
+    "insert": INSERT,
+    "delete": DELETE,
+    "update": REWEIGH,
+    "add_vertex": ADD_VERTEX,
+    "remove_vertex": REMOVE_VERTEX,
+}
 LONGEST = 60  # characters of a value in a message
 
 
@@ -47,7 +53,8 @@ def bad(where: str, column: str, expected: str, got: Any) -> NoReturn:
     text = "null" if got is None else got if isinstance(got, float) else repr(got)
     text = str(text)
     raise BatchError(
-        f"{where}: column {column!r}: expected {expected}, got {text if len(text) <= LONGEST else text[: LONGEST - 3] + '...'}"
+        f"{where}: column {column!r}: expected {expected}, got "
+        f"{text if len(text) <= LONGEST else text[: LONGEST - 3] + '...'}"
     )
 
 
@@ -92,7 +99,11 @@ def texts(values: Array, where: Where, column: str) -> Array:
     try:
         "".join(found).encode()
     except UnicodeEncodeError:
-        row = next(row for row, value in enumerate(found) if not value.isprintable() and value != value.encode(errors="replace").decode())
+        row = next(
+            row
+            for row, value in enumerate(found)
+            if not value.isprintable() and value != value.encode(errors="replace").decode()
+        )
         bad(where(row), column, "text that UTF-8 can hold", values[row])
     out = np.empty(len(found), object)
     out[:] = found
@@ -124,14 +135,28 @@ def check_weights(values: Array, used: Array, kinds: Kinds, where: Where, column
     if kinds.careful is not None:
         refuse(used & (values < 0), values, where, column, f"a weight of at least 0, which {kinds.careful} needs")
     if kind.kind == "f":
-        refuse(used & (np.abs(values.astype(np.float64)) > np.finfo(kind).max), values, where, column, f"a number that {kind} holds")
+        refuse(
+            used & (np.abs(values.astype(np.float64)) > np.finfo(kind).max),
+            values,
+            where,
+            column,
+            f"a number that {kind} holds",
+        )
         return
     limits = np.iinfo(kind)
     if values.dtype.kind == "f":
-        refuse(used & (values != np.floor(values)), values, where, column, f"a whole number, as the graph's weights are {kind}")
+        refuse(
+            used & (values != np.floor(values)),
+            values,
+            where,
+            column,
+            f"a whole number, as the graph's weights are {kind}",
+        )
         outside = (values < float(limits.min)) | (values >= float(limits.max) + 1)
     else:
-        outside = (values > limits.max) | ((values < limits.min) if values.dtype.kind == "i" else np.zeros(values.size, np.bool_))
+        outside = (values > limits.max) | (
+            (values < limits.min) if values.dtype.kind == "i" else np.zeros(values.size, np.bool_)
+        )
     refuse(used & outside, values, where, column, f"a number that {kind} holds, the type of the graph's weights")
 
 

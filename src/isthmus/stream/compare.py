@@ -1,4 +1,6 @@
-"""Runs a stream with several recipes on a modelled device or a GPU: what each of them moves for the same updates. Answers must agree."""
+"""Runs a stream with several recipes on a modelled device or a GPU: what each of them moves for the same updates.
+Answers must agree.
+"""
 
 from __future__ import annotations
 
@@ -64,12 +66,20 @@ class StreamRun:
 
     def as_dict(self) -> dict[str, Any]:
         return {
-            "recipe": self.recipe, "words": self.words, "batches": self.batches, "changes": self.changes, "affected": self.affected,
-            "edges_read": self.edges_read, "transfer": self.transfer.as_dict(), "opening": self.opening.as_dict(),
-            "ratio": self.transfer.bytes / self.edge_bytes if self.edge_bytes else 0.0, "hits": self.hits, "near_peak": self.near_peak,
+            "recipe": self.recipe,
+            "words": self.words,
+            "batches": self.batches,
+            "changes": self.changes,
+            "affected": self.affected,
+            "edges_read": self.edges_read,
+            "transfer": self.transfer.as_dict(),
+            "opening": self.opening.as_dict(),
+            "ratio": self.transfer.bytes / self.edge_bytes if self.edge_bytes else 0.0,
+            "hits": self.hits,
+            "near_peak": self.near_peak,
             "seconds": {"modelled": self.transfer.modelled, "total": self.seconds},
             "by_batch": {name: [as_whole(value) for value in column] for name, column in self.by_batch.items()},
-        }  # fmt: skip
+        }
 
 
 def as_whole(value: float) -> float | int:
@@ -83,9 +93,11 @@ class StreamComparison:
 
     device: str
     runs: dict[str, StreamRun] = field(default_factory=dict)
-    facts: dict[str, Any] = field(default_factory=dict)  # of what was compared: graph, programs, updates, memory, repeat
+    # of what was compared: graph, programs, updates, memory, repeat.
+    facts: dict[str, Any] = field(default_factory=dict)
     bandwidth: float = 0.0  # of the device's link, bytes per second
-    answers: dict[str, Result] = field(default_factory=dict)  # by program, after the last batch; all recipes have the same
+    # by program, after the last batch; all recipes have the same.
+    answers: dict[str, Result] = field(default_factory=dict)
 
     @property
     def fastest(self) -> str:
@@ -115,7 +127,8 @@ class StreamComparison:
         share = 100 * fewest.transfer.bytes / self.bandwidth / max(fewest.transfer.modelled, 1e-12)
         part = f"{share:.0f} %" if share >= 1 else "less than 1 %"
         return (
-            f"{fewest.recipe} moves {fewer:.0f} % fewer bytes, but at the link's full rate its bytes would take {part} of its time. The "
+            f"{fewest.recipe} moves {fewer:.0f} % fewer bytes, but at the link's full rate its bytes would take "
+            f"{part} of its time. The "
             "rest goes to launches and short requests, and lists that stay near need launches of their own."
         )
 
@@ -128,10 +141,14 @@ class StreamComparison:
     def summary(self) -> dict[str, Any]:
         """What `isthmus stream compare --json` prints."""
         return {
-            "device": self.device, **self.facts, "runs": [run.as_dict() for run in self.runs.values()], "fastest": self.fastest,
-            "advice": self.advice, "agreement": self.agreement,
+            "device": self.device,
+            **self.facts,
+            "runs": [run.as_dict() for run in self.runs.values()],
+            "fastest": self.fastest,
+            "advice": self.advice,
+            "agreement": self.agreement,
             "answers": {program: result.summary()["result"] for program, result in self.answers.items()},
-        }  # fmt: skip
+        }
 
     def report(self, path: str | Path) -> None:
         """Write an HTML report of the comparison."""
@@ -145,17 +162,30 @@ def milliseconds(run: StreamRun) -> str:
 
 
 def compare_streams(
-    graph: Graph, programs: Sequence[Any], updates: Any, *, device: str, memory: str | int | None = "10%",
-    policies: Sequence[str] | None = None, begin: Callable[[str], None] = lambda recipe: None, threads: int | None = None, **how: Any,
-) -> StreamComparison:  # fmt: skip
-    """Apply updates to a stream on `device` with each of `policies` (default: every recipe of streams), and add up what they move.
+    graph: Graph,
+    programs: Sequence[Any],
+    updates: Any,
+    *,
+    device: str,
+    memory: str | int | None = "10%",
+    policies: Sequence[str] | None = None,
+    begin: Callable[[str], None] = lambda recipe: None,
+    threads: int | None = None,
+    **how: Any,
+) -> StreamComparison:
+    """Apply updates to a stream on `device` with each of `policies` (default: every recipe of streams), and add up what
+    they move.
 
-    `updates`, and the options in `how`, are as for `live.follow`; what can be read once only, such as a pipe, is refused.
+    `updates`, and the options in `how`, are as for `live.follow`; what can be read once only, such as a pipe, is
+    refused.
     """
     check_graph("compare_streams", graph)
     model = device_of(device)
     if model is None:
-        raise OptionError(f"device: expected a modelled device or a GPU, such as model:rtx2080ti, got {device!r}, on which nothing moves")
+        raise OptionError(
+            f"device: expected a modelled device or a GPU, such as model:rtx2080ti, got {device!r}, on which "
+            f"nothing moves"
+        )
     if isinstance(updates, str) and updates == "-":
         raise OptionError("updates: expected a file, as every recipe reads them again, got a pipe")
     names = list(dict.fromkeys(names_of(list(RECIPES) if policies is None else policies)))
@@ -183,7 +213,13 @@ def facts_of(graph: Graph, updates: Any, memory: str | int | None) -> dict[str, 
     info = {"path": path, "vertices": graph.vertices, "edges": graph.edges, "edge_bytes": graph.edge_bytes}
     named = str(updates) if isinstance(updates, str | os.PathLike) else f"a table ({type(updates).__name__})"
     how_much = "of the whole device" if memory is None else str(memory)
-    return {"graph": info, "updates": named, "memory": how_much, "programs": [], "repeat": origin(graph.snapshot, now())}
+    return {
+        "graph": info,
+        "updates": named,
+        "memory": how_much,
+        "programs": [],
+        "repeat": origin(graph.snapshot, now()),
+    }
 
 
 def followed(live: Live, recipe: str, updates: str | Path | Any, how: dict[str, Any]) -> StreamRun:

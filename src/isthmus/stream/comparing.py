@@ -1,8 +1,8 @@
 """What a batch changed: by the values that it wrote, or by comparing two whole answers.
 
-Distances and counts are compared where a batch wrote them. That is not enough for labels, whose names may change with any vertex of a
-component, for scores that are scaled by the sum of all, and for batches in which vertices come or go. In these cases the
-previous batch's answer is rebuilt and compared.
+Distances and counts are compared where a batch wrote them. That is not enough for labels, whose names may change with
+any vertex of a component, for scores that are scaled by the sum of all, and for batches in which vertices come or go.
+In these cases the previous batch's answer is rebuilt and compared.
 """
 
 from __future__ import annotations
@@ -21,7 +21,9 @@ from isthmus.stream.maintained import Array, Differences, Maintained
 
 @dataclass
 class Earlier:
-    """The batch before: what its answer is made with, and its published arrays if vertices have got other numbers since."""
+    """The batch before: what its answer is made with, and its published arrays if vertices have got other numbers
+    since.
+    """
 
     facts: Facts
     snapshot: Any
@@ -46,18 +48,29 @@ def written(program: Maintained, found: tuple[Differences, ...], naming: Naming)
     return in_order(program, users, column.masked(old), column.masked(new), [each.vertices.size for each in found])
 
 
-def compared(program: Maintained, before: Result, now: Result, found: tuple[Differences, ...], naming: Naming) -> dict[str, Array]:
-    """The difference of two answers. Scaling changes all scores a little: those that no batch has written count if they change by `tol`."""
+def compared(
+    program: Maintained, before: Result, now: Result, found: tuple[Differences, ...], naming: Naming
+) -> dict[str, Array]:
+    """The difference of two answers. Scaling changes all scores a little: those that no batch has written count if they
+    change by `tol`.
+    """
     tables = []
     for name, each in zip(now.columns if program.sources else [program.main], found, strict=True):
         scores = column_of(program.columns, name).holds is Holds.NUMBERS
-        tables.append(difference(before, now, name, naming.users()[each.vertices.astype(np.int64)] if scores else None, program.tolerance))
+        tables.append(
+            difference(
+                before, now, name, naming.users()[each.vertices.astype(np.int64)] if scores else None, program.tolerance
+            )
+        )
     users, old, new = (joined(list(part)) for part in zip(*tables, strict=True))
     return in_order(program, users, old, new, [table[0].size for table in tables])
 
 
-def difference(before: Result, now: Result, name: str, among: Array | None, tolerance: float) -> tuple[Array, Array, Array]:
-    """(vertices, old and new values) where two answers differ; a vertex that only one of them has lacks the other value.
+def difference(
+    before: Result, now: Result, name: str, among: Array | None, tolerance: float
+) -> tuple[Array, Array, Array]:
+    """(vertices, old and new values) where two answers differ; a vertex that only one of them has lacks the other
+    value.
 
     `among`: relative differences up to `tolerance` count for these only.
     """
@@ -97,7 +110,11 @@ def in_order(program: Maintained, users: Array, old: Array, new: Array, sizes: l
 
 def plain(values: Array) -> Array:
     """Without a mask where nothing is masked."""
-    return np.ma.getdata(values) if isinstance(values, np.ma.MaskedArray) and not np.ma.getmaskarray(values).any() else values
+    return (
+        np.ma.getdata(values)
+        if isinstance(values, np.ma.MaskedArray) and not np.ma.getmaskarray(values).any()
+        else values
+    )
 
 
 def joined(parts: list[Array]) -> Array:

@@ -1,10 +1,10 @@
 """Core numbers kept current, exactly, for any mix of inserted and deleted edges.
 
-1. On the new edges, vertices with too little support sink, as far as needed, and others with them. What is left are the largest numbers
-   up to the old ones that the new edges allow.
-2. Then vertices rise, by one in every round. Only vertices joined to the end of an inserted edge, or to one that rose in the last
-   round, through vertices of equal number can rise (`kernels/cores.py`). When none rises, the numbers are exact: otherwise, among the
-   vertices whose number is too small, those with the smallest could rise together.
+1. On the new edges, vertices with too little support sink, as far as needed, and others with them. What is left are the
+   largest numbers up to the old ones that the new edges allow.
+2. Then vertices rise, by one in every round. Only vertices joined to the end of an inserted edge, or to one that rose
+   in the last round, through vertices of equal number can rise (`kernels/cores.py`). When none rises, the numbers are
+   exact: otherwise, among the vertices whose number is too small, those with the smallest could rise together.
 """
 
 from __future__ import annotations
@@ -48,7 +48,8 @@ class MaintainedCores(MaintainedCounts):
         self._supports = with_room(self._supports, used, room)
         self._stages, self._left = np.zeros(room, np.uint8), np.empty(room, np.int64)
         self._seen, self._pile = np.empty(room, np.uint32), np.empty(room, np.uint32)
-        self._degrees = np.zeros(len(self.sides) * room + 1, np.int64)  # by core number, which is at most the number of edges
+        # by core number, which is at most the number of edges.
+        self._degrees = np.zeros(len(self.sides) * room + 1, np.int64)
 
     def correct(self, change: Change) -> None:
         """Nothing: deleted edges are known without their lists."""
@@ -76,7 +77,9 @@ class MaintainedCores(MaintainedCounts):
         queue[:used] = weak
         self._stages[weak] = 1
         self.effort.edges_read += int(
-            kernels.sink(queue, self._stages, used, *self._lists, self._values, self._supports, *self._noted, self._degrees)
+            kernels.sink(
+                queue, self._stages, used, *self._lists, self._values, self._supports, *self._noted, self._degrees
+            )
         )
 
     def _roots(self, tails: Array, heads: Array) -> Array:
@@ -87,7 +90,15 @@ class MaintainedCores(MaintainedCounts):
     def _rise(self, roots: Array) -> None:
         while roots.size:
             risen, edges = kernels.rise(
-                roots, *self._lists, self._values, self._supports, self._stages, self._left, self._seen, self._pile, *self._noted
+                roots,
+                *self._lists,
+                self._values,
+                self._supports,
+                self._stages,
+                self._left,
+                self._seen,
+                self._pile,
+                *self._noted,
             )
             self.effort.edges_read += int(edges)
             roots = self._seen[:risen].astype(np.int64)

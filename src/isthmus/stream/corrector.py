@@ -1,7 +1,8 @@
 """The loops of a monotone program that is kept current: which values have become wrong, and what sets them right.
 
-`monotone.py` says when they run. Here they run on this machine, over lists where they lie; `cuda_corrector.py` has them on a GPU. What is
-found is listed, each vertex once: orphans before the edges change, and afterwards vertices that have improved.
+`monotone.py` says when they run. Here they run on this machine, over lists where they lie; `cuda_corrector.py` has them
+on a GPU. What is found is listed, each vertex once: orphans before the edges change, and afterwards vertices that have
+improved.
 """
 
 from __future__ import annotations
@@ -27,7 +28,11 @@ class Corrector:
     def __init__(self, of: Propagating, room: int) -> None:
         """`room`: vertices that the program's arrays have room for."""
         self._of = of
-        self._orphaned, self._orphans, self._count = np.zeros(room, np.uint8), np.empty(room, np.uint32), np.zeros(1, np.int64)
+        self._orphaned, self._orphans, self._count = (
+            np.zeros(room, np.uint8),
+            np.empty(room, np.uint32),
+            np.zeros(1, np.int64),
+        )
         self._lost, self._lost_count = np.empty(room, np.uint32), np.zeros(1, np.int64)
         self._found: list[Array] = []  # vertices that have improved
 
@@ -58,7 +63,9 @@ class Corrector:
         of, listed = self._of, (self._of.parents, self._orphaned, self._orphans, self._count)
         for some, lists in of.pieces(side, rows):
             given = (*lists[:3], *listed)
-            found = of.in_parts(lambda a, b, some=some, given=given: correction.orphan_children(some, a, b, *given), some.size)
+            found = of.in_parts(
+                lambda a, b, some=some, given=given: correction.orphan_children(some, a, b, *given), some.size
+            )
             of.effort.edges_read += int(sum(found))
 
     def orphans(self) -> Array:
@@ -80,9 +87,17 @@ class Corrector:
             found = adopted[left]
             for some, into in of.pieces(OPPOSITE[side], orphans[left]):
                 lists = (*of.ends_of(side), *into[:3], into[3] if weighted else NO_WEIGHTS)
-                given = (found[done : done + some.size], *lists, changes.vertices, changes.others, changes.actions, *common)
+                given = (
+                    found[done : done + some.size],
+                    *lists,
+                    changes.vertices,
+                    changes.others,
+                    changes.actions,
+                    *common,
+                )
                 read = of.in_parts(lambda a, b, some=some, given=given: of.module.adopt(some, a, b, *given), some.size)
-                of.effort.edges_read += int(sum(read)) if near else int((into[1][some] - into[0][some]).sum())  # they come whole
+                # They come whole.
+                of.effort.edges_read += int(sum(read)) if near else int((into[1][some] - into[0][some]).sum())
                 done += some.size
             adopted[left] = found
         return adopted
@@ -90,9 +105,18 @@ class Corrector:
     def give_up(self, orphans: Array, adopted: Array) -> Array:
         """Adopted orphans keep their value, the others lose it; returns the latter."""
         of, done = self._of, int(self._lost_count[0])
-        state = (of.values, NO_LEVELS if of.levels is None else of.levels, of.parents, *of.changes, of.initial, of.initials)
+        state = (
+            of.values,
+            NO_LEVELS if of.levels is None else of.levels,
+            of.parents,
+            *of.changes,
+            of.initial,
+            of.initials,
+        )
         lost = (self._lost, self._lost_count)
-        of.in_parts(lambda a, b: correction.give_up(orphans, adopted, a, b, self._orphaned, *state, *lost), orphans.size)
+        of.in_parts(
+            lambda a, b: correction.give_up(orphans, adopted, a, b, self._orphaned, *state, *lost), orphans.size
+        )
         return self._lost[done : int(self._lost_count[0])]
 
     def end(self) -> None:

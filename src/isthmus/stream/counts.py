@@ -1,4 +1,6 @@
-"""What maintained whole numbers share: an array with room for new vertices, and the list of those that a batch has changed."""
+"""What maintained whole numbers share: an array with room for new vertices, and the list of those that a batch has
+changed.
+"""
 
 from __future__ import annotations
 
@@ -94,7 +96,9 @@ class MaintainedCounts(Maintained):
         if n > self._published.size:
             self._published = np.append(self._published, np.zeros(n - self._published.size, np.int64))
         vertices, old, new = np.empty(count, np.uint32), np.empty(count, np.int64), np.empty(count, np.int64)
-        found = correction.take_changes(self._changes, count, self._changed, self._values, self._published, vertices, old, new)
+        found = correction.take_changes(
+            self._changes, count, self._changed, self._values, self._published, vertices, old, new
+        )
         self._count[0] = 0
         return (Differences(vertices[:found], old[:found], new[:found]),)
 

@@ -1,7 +1,8 @@
 """The loops of a monotone program that is kept current, on a GPU: kernels find wrong values and set them right.
 
-The state lies in managed memory from batch to batch. The host gets the list of vertices that a kernel has found, four bytes each, and
-decides from it which lists are near and which are read over the link (`cuda_reads.py`), as it does for a run's frontier.
+The state lies in managed memory from batch to batch. The host gets the list of vertices that a kernel has found, four
+bytes each, and decides from it which lists are near and which are read over the link (`cuda_reads.py`), as it does for
+a run's frontier.
 """
 
 from __future__ import annotations
@@ -55,7 +56,9 @@ class CudaCorrector(Corrector):
 
     def orphan_children(self, side: str, rows: Array) -> None:
         self._of.effort.edges_read += self._read(side, rows)
-        self._reads.follow(side, rows, self._of.reads_weights(), self._kernels.orphan_children, self._of.parents, *self._listed.arrays)
+        self._reads.follow(
+            side, rows, self._of.reads_weights(), self._kernels.orphan_children, self._of.parents, *self._listed.arrays
+        )
 
     def _read(self, side: str, rows: Array) -> int:
         """Count a read of these lists, which may bring some near; returns their edges."""
@@ -71,10 +74,26 @@ class CudaCorrector(Corrector):
 
     def give_up(self, orphans: Array, adopted: Array) -> Array:
         of, number = self._of, getattr(self._of.program, "labels_are_vertices", False)
-        kind = correction.FROM_NUMBER if number else correction.FROM_ARRAY if of.initials.size else correction.FROM_CONSTANT
-        levels = self._reads.no_weights if of.levels is None else of.levels  # no array twice: numba-cuda's simulator copies each
+        kind = (
+            correction.FROM_NUMBER
+            if number
+            else correction.FROM_ARRAY
+            if of.initials.size
+            else correction.FROM_CONSTANT
+        )
+        # no array twice: numba-cuda's simulator copies each.
+        levels = self._reads.no_weights if of.levels is None else of.levels
         initials = self._uploaded_initials() if kind == correction.FROM_ARRAY else self._reads.no_weights
-        state = (of.values, levels, of.levels is not None, of.parents, *of.changes, of.values.dtype.type(of.initial), initials, kind)
+        state = (
+            of.values,
+            levels,
+            of.levels is not None,
+            of.parents,
+            *of.changes,
+            of.values.dtype.type(of.initial),
+            initials,
+            kind,
+        )
         self._reads.launch(self._kernels.give_up, self._listed.taken, *state)
         self._reads.finish()
         self._lost = np.concatenate([self._lost, orphans])

@@ -23,7 +23,8 @@ class Listed:
         """Have room for so many vertices. What was listed is forgotten if that needs more memory."""
         if self._room < vertices or not self.arrays:
             self._space.finish()
-            old, self.arrays, self.taken, self._room = list(self.arrays), (), NOTHING, 0  # all references, so that memory is free
+            # All references, so that memory is free.
+            old, self.arrays, self.taken, self._room = list(self.arrays), (), NOTHING, 0
             self._space.free_each(old)
             self.arrays = self._space.near_each((words_of(vertices), np.uint32), (vertices, np.uint32), (1, np.int64))
             self._room = vertices

@@ -1,8 +1,10 @@
-"""Reads of lists by a stream on a GPU: the edges stay in the host's memory, page-locked where they lie, and the host changes them there.
+"""Reads of lists by a stream on a GPU: the edges stay in the host's memory, page-locked where they lie, and the host
+changes them there.
 
-What stays on the GPU from batch to batch: the hot subgraph, where lists begin and end, and the state of programs, in managed memory.
-Runs, and the loops that correct answers (`cuda_corrector.py`), read lists of the hot subgraph where they are; other lists are read by
-zero-copy. For the recipe with pages, the graph's edges themselves lie in managed memory, and both sides use them there.
+What stays on the GPU from batch to batch: the hot subgraph, where lists begin and end, and the state of programs, in
+managed memory. Runs, and the loops that correct answers (`cuda_corrector.py`), read lists of the hot subgraph where
+they are; other lists are read by zero-copy. For the recipe with pages, the graph's edges themselves lie in managed
+memory, and both sides use them there.
 """
 
 from __future__ import annotations
@@ -58,7 +60,8 @@ class CudaReads(FarReads):
         self._space = CardSpace(card)
         self._registered: dict[int, Shared] = {}  # the graph's arrays, by address
         self._in_managed: set[int] = set()  # of these, what lies in managed memory; others are page-locked
-        self._lodged: WeakKeyDictionary[Maintained, dict[str, tuple[Array, ...]]] = WeakKeyDictionary()  # a program holds its session
+        # a program holds its session.
+        self._lodged: WeakKeyDictionary[Maintained, dict[str, tuple[Array, ...]]] = WeakKeyDictionary()
         self._near_positions: dict[str, tuple[Array, Array]] = {}  # by side, with room for more vertices
         self._uploaded_positions: set[str] = set()  # sides whose positions are those of the current snapshot
         try:
@@ -78,7 +81,15 @@ class CudaReads(FarReads):
         memory = self._space.near(near_bytes + VERTEX_BYTES * len(self._sides) * snapshot.vertices, "uint8")
         kinds = (snapshot.target_dtype, snapshot.weight_dtype if self._weights else None)
         hot = OutlastingHotSubgraph(
-            self._sides, self._lists(), memory, kinds, self._graph.team, None, self._recipe.on_read, CudaChunkedLists, CudaUses
+            self._sides,
+            self._lists(),
+            memory,
+            kinds,
+            self._graph.team,
+            None,
+            self._recipe.on_read,
+            CudaChunkedLists,
+            CudaUses,
         )
         assert isinstance(hot.chunks, CudaChunkedLists) and isinstance(hot.uses, CudaUses)
         hot.uses.stay(self._rows, self._near_lists)
@@ -132,7 +143,9 @@ class CudaReads(FarReads):
         return host
 
     def _follow_arrays(self) -> None:
-        """Let go of arrays that the graph has replaced, before others are used; for pages, move those that replace them."""
+        """Let go of arrays that the graph has replaced, before others are used; for pages, move those that replace
+        them.
+        """
         self._uploaded_positions.clear()
         used = {address(array) for side in self._sides for array in self._graph.sides[side].arrays()[2:]}
         self._unregister([at for at in self._registered if at not in used])
@@ -172,7 +185,10 @@ class CudaReads(FarReads):
 
     def positions(self, lists: Lists) -> tuple[Array, Array] | None:
         """Uploaded once for a snapshot."""
-        name = next((side for side in self._sides if address(self._graph.sides[side].arrays()[0]) == address(lists.begins)), None)
+        name = next(
+            (side for side in self._sides if address(self._graph.sides[side].arrays()[0]) == address(lists.begins)),
+            None,
+        )
         if name is None:
             return None
         begins, ends = self._room_for_positions(name, len(lists))
@@ -207,11 +223,16 @@ class CudaReads(FarReads):
         self._space.finish()
 
     def uploaded(self, columns: list[Array], kinds: tuple[Any, ...]) -> Iterator[list[Array]]:
-        """Columns of the host in near memory, a part at a time. The caller has submitted all work on a part when it asks for the next."""
+        """Columns of the host in near memory, a part at a time. The caller has submitted all work on a part when it
+        asks for the next.
+        """
         room = min(self._rows.room, self.card.threads) if self.card.in_order else self._rows.room
         for at in range(0, columns[0].size, room):
             with CardSpace(self.card) as there:
-                part = [np.ascontiguousarray(column[at : at + room], kind) for column, kind in zip(columns, kinds, strict=True)]
+                part = [
+                    np.ascontiguousarray(column[at : at + room], kind)
+                    for column, kind in zip(columns, kinds, strict=True)
+                ]
                 near = [there.upload(each) for each in part]
                 there.finish()
                 try:
@@ -222,8 +243,8 @@ class CudaReads(FarReads):
     def follow(self, side: str, rows: Array, weights: bool, kernel: Any, *arguments: Any) -> None:
         """Run a kernel on the lists of these vertices: those of the hot subgraph where they are, others over the link.
 
-        Where threads run in order, lists are followed in the order of `rows`, one by one: then what is found, and what is read because of
-        it, is exactly as on a modelled device.
+        Where threads run in order, lists are followed in the order of `rows`, one by one: then what is found, and what
+        is read because of it, is exactly as on a modelled device.
         """
         hot, held = self.hot, np.zeros(rows.size, np.bool_)
         if hot is not None:
@@ -244,7 +265,9 @@ class CudaReads(FarReads):
             return
         for some in self._rows.parts(columns):
             self._rows.sort(self._rows.kernels.sort_rows, *some)
-            self._rows.each_kind(kernel, LINE // chunks.targets.dtype.itemsize, chunks.targets, near_weights, *arguments)
+            self._rows.each_kind(
+                kernel, LINE // chunks.targets.dtype.itemsize, chunks.targets, near_weights, *arguments
+            )
 
     def _follow_far(self, side: str, rows: Array, weights: bool, kernel: Any, arguments: tuple[Any, ...]) -> None:
         lists, (targets, own_weights) = self._graph.snapshot.lists(side), self._graph.sides[side].arrays()[2:]
@@ -259,7 +282,9 @@ class CudaReads(FarReads):
             line = line_of(*(each.dtype.itemsize for each in far[: 1 + self._has(weights)]))
             self._rows.each_far_kind(kernel, line, *far, *arguments)
 
-    def _one_by_one(self, columns: list[Array], kernel: Any, targets: Array, weights: Any, arguments: tuple[Any, ...]) -> None:
+    def _one_by_one(
+        self, columns: list[Array], kernel: Any, targets: Array, weights: Any, arguments: tuple[Any, ...]
+    ) -> None:
         """Follow rows, a thread each, in their order."""
         for rows in self.uploaded(columns, ROW):
             with CardSpace(self.card) as there:
@@ -307,8 +332,14 @@ def with_spare(vertices: int) -> int:
 
 
 def card_bytes(vertices: int, sides: int, hot: bool) -> int:
-    """Near memory beside lists and state: the positions of all sides, a list of vertices, and what choosing takes for a while."""
-    return 16 * sides * with_spare(vertices) + listed_bytes(vertices) + (temporary_bytes(sides * with_spare(vertices)) if hot else 0)
+    """Near memory beside lists and state: the positions of all sides, a list of vertices, and what choosing takes for a
+    while.
+    """
+    return (
+        16 * sides * with_spare(vertices)
+        + listed_bytes(vertices)
+        + (temporary_bytes(sides * with_spare(vertices)) if hot else 0)
+    )
 
 
 def stretches(marks: Array) -> list[Array]:

@@ -1,4 +1,6 @@
-"""The session of a stream on a device, modelled or a GPU: what is near stays from batch to batch, and all that is read is counted."""
+"""The session of a stream on a device, modelled or a GPU: what is near stays from batch to batch, and all that is read
+is counted.
+"""
 
 from __future__ import annotations
 
@@ -46,13 +48,17 @@ class DeviceSession(Session):
         for program in programs:
             runs = program.runs()
             if runs is None:
-                raise OptionError(f"{program.name} is not kept current on a device, only on this machine; use device='cpu'")
+                raise OptionError(
+                    f"{program.name} is not kept current on a device, only on this machine; use device='cpu'"
+                )
             self._runs.append(runs)
         weights = snapshot.weighted and any(program.reads_weights() for program in programs)
         self._sides = sides = sorted({snapshot.stored(side) for side in ("out", "in")})
         entry = snapshot.target_bytes + (snapshot.weight_bytes if weights else 0)
         index = VERTEX_BYTES * len(sides) * snapshot.vertices if self.recipe.hot else 0
-        room = near_room(memory, model.near.bytes, self._vertex_bytes() + index, len(sides) * snapshot.arcs * entry, model.gpu)
+        room = near_room(
+            memory, model.near.bytes, self._vertex_bytes() + index, len(sides) * snapshot.arcs * entry, model.gpu
+        )
         room = min(room, 2 * len(sides) * snapshot.arcs * entry)  # more is of no use
         given = (graph, model, self.recipe, sides, weights, room, of_session(self))
         reads = FarReads(*given) if self.card is None else CudaReads(*given, self.card)
@@ -68,11 +74,15 @@ class DeviceSession(Session):
             split = split_for(runs, self.graph.snapshot, chosen, self.model, LEAST, 1, self.settings.policy)
             shared = 0 if self.card is None else split.offsets  # a stream on a GPU has them for all runs
             state, besides = state + split.state, max(besides, split.peak - split.state - shared)
-        outlasting = 0 if self.card is None else card_bytes(self.graph.snapshot.vertices, len(self._sides), self.recipe.hot)
+        outlasting = (
+            0 if self.card is None else card_bytes(self.graph.snapshot.vertices, len(self._sides), self.recipe.hot)
+        )
         return state + besides + outlasting
 
     def room_left(self, index: int) -> int | None:
-        """Bytes for lists beside an index of that size, when vertices were added; None: as before, as vertices come on top of a share."""
+        """Bytes for lists beside an index of that size, when vertices were added; None: as before, as vertices come on
+        top of a share.
+        """
         if share_of(self._memory) is not None:
             return None
         assert self.model is not None
@@ -86,7 +96,9 @@ class DeviceSession(Session):
 
 
 def of_session(session: DeviceSession) -> Callable[[int], int | None]:
-    """Its `room_left`, without a reference to it: a session that is forgotten unclosed must not be held by what it has near."""
+    """Its `room_left`, without a reference to it: a session that is forgotten unclosed must not be held by what it has
+    near.
+    """
     known = weakref.ref(session)
 
     def room_left(index: int) -> int | None:
@@ -103,14 +115,17 @@ def share_of(memory: str | int | None) -> float | None:
 
 
 def near_room(memory: str | int | None, device_bytes: int, vertex: int, edge_bytes: int, gpu: str = "") -> int:
-    """Bytes for lists that stay near: a share of the edges, or what a budget leaves beside `vertex` bytes. `gpu`: as for `split_budget`."""
+    """Bytes for lists that stay near: a share of the edges, or what a budget leaves beside `vertex` bytes. `gpu`: as
+    for `split_budget`.
+    """
     share = share_of(memory)
     if share is not None:
         return int(edge_bytes * share)
     budget = device_bytes if memory is None else parse_size(memory)
     if budget < vertex:
         raise BudgetError(
-            f"the stream needs at least {format_size(vertex)} near memory for its vertices and buffers; got {format_size(budget)}. "
+            f"the stream needs at least {format_size(vertex)} near memory for its vertices and buffers; got "
+            f"{format_size(budget)}. "
             f"{more_memory(vertex, device_bytes, gpu)}"
         )
     return budget - vertex

@@ -57,7 +57,9 @@ class MaintainedFarCores(MaintainedCores):
             self._stages[roots] = 0
 
     def _candidates(self, roots: Array) -> int:
-        """The vertices that can rise together are those of `_seen`, as far as this returns, that are still candidates."""
+        """The vertices that can rise together are those of `_seen`, as far as this returns, that are still
+        candidates.
+        """
         found, looked, height = int(roots.size), 0, 0
         self._seen[:found], self._stages[roots], self._left[roots] = roots, CANDIDATE, -1
         state: tuple[Any, ...] = (self._values, self._supports, self._stages, self._left)
@@ -65,5 +67,7 @@ class MaintainedFarCores(MaintainedCores):
             rows = np.sort(np.concatenate([self._seen[looked:found], self._pile[:height]])).astype(np.int64)
             looked, height = found, 0
             for some, lists in self._neighbours.batches(rows):
-                found, height = map(int, kernels.climb_rows(some, *lists, *state, self._seen, found, self._pile, height))
+                found, height = map(
+                    int, kernels.climb_rows(some, *lists, *state, self._seen, found, self._pile, height)
+                )
         return found

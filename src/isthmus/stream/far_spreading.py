@@ -1,12 +1,12 @@
 """Scores kept current where lists are far: by the lists of few vertices, or by a few passes over all edges.
 
-A vertex whose list is read sends its residual and, along the same edges, corrects the messages that it sent with an old divisor. Each such
-step shrinks the sum of both, by the program's factor. So if few vertices hold all of this sum, but for half of what the bound allows, their
-lists are read, and kept while these vertices send repeatedly.
+A vertex whose list is read sends its residual and, along the same edges, corrects the messages that it sent with an old
+divisor. Each such step shrinks the sum of both, by the program's factor. So if few vertices hold all of this sum, but
+for half of what the bound allows, their lists are read, and kept while these vertices send repeatedly.
 
-Otherwise there are passes over all edges, as in `stream/sweeping.py`. A sweep leaves about a tenth of the residuals, so few are needed,
-unless small parts of the graph, such as two vertices by themselves, converge slowly; these parts are then finished by their lists. Every
-pass is a run of `programs/renewing.py` by the loop of every run, which reads ahead.
+Otherwise there are passes over all edges, as in `stream/sweeping.py`. A sweep leaves about a tenth of the residuals, so
+few are needed, unless small parts of the graph, such as two vertices by themselves, converge slowly; these parts are
+then finished by their lists. Every pass is a run of `programs/renewing.py` by the loop of every run, which reads ahead.
 """
 
 from __future__ import annotations
@@ -26,9 +26,11 @@ from isthmus.stream.residuals import ROUNDING
 from isthmus.stream.spreading import ATTEMPTS, ROOM, STUCK, MaintainedSpreading
 from isthmus.stream.sweeping import EPSILON, SINGLE, Passes
 
-SENT = 1.5  # of what the bound allows: a pass that sends mostly leaves less than two thirds, a sweep less than a fifth, unmeasured
+# of what the bound allows: a pass that sends mostly leaves less than two thirds, a sweep less than a fifth, unmeasured.
+SENT = 1.5
 NEARLY = 1.25  # of what the bound allows: residuals that are measured, and then sent if they are more than is allowed
-SLOW = 0.5  # a sweep that changes more than this part of the change of the sweep before: the rest is probably in few places
+# a sweep that changes more than this part of the change of the sweep before: the rest is probably in few places.
+SLOW = 0.5
 PART = 2  # lists of few vertices may take at most half of the time of a pass
 UNSENT = 0.5  # part of what the bound allows that is not sent when lists of few vertices are read
 HALF = 0.5  # lists of few vertices are read only if they send at least this part of all that is to be sent
@@ -107,7 +109,9 @@ class MaintainedFarSpreading(MaintainedSpreading):
         self._expected = self._found
 
     def _swept_enough(self) -> tuple[float, float]:
-        """Sweeps end with residuals that cancel, so the better bound holds. To send what is left takes one pass, another sweep two."""
+        """Sweeps end with residuals that cancel, so the better bound holds. To send what is left takes one pass,
+        another sweep two.
+        """
         allowed = self.program.enough(Sums(self._sums().total, 0.0, 0.0), 1.0)
         return NEARLY * allowed, SENT * allowed
 
@@ -116,9 +120,11 @@ class MaintainedFarSpreading(MaintainedSpreading):
         return self._behind[self._off()[1]] if self._behind.size else self._behind
 
     def _choose(self, most: int) -> tuple[float, int]:
-        """The density from which on vertices should send, and the cost of reading their lists: the edges that a pass reads in that time.
+        """The density from which on vertices should send, and the cost of reading their lists: the edges that a pass
+        reads in that time.
 
-        The cost is at most `most`, and the lists fit in the table. Density 0: such vertices have less than half of what is to be sent.
+        The cost is at most `most`, and the lists fit in the table. Density 0: such vertices have less than half of what
+        is to be sent.
         """
         n, factor, amounts = self.graph.vertices, self.state.params[0], self.state.arrays[2]
         residual = self.state.arrays[1]
@@ -134,11 +140,16 @@ class MaintainedFarSpreading(MaintainedSpreading):
         at = needed = int(np.searchsorted(np.cumsum(totals), UNSENT * enough, side="right"))
         while at < densities.BINS and (read[at] > self._neighbours.room or costs[at] > most):
             at += 1
-        if costs[at] > most or read[at] > self._neighbours.room or (at > needed and totals[at:].sum() < HALF * totals.sum()):
+        if (
+            costs[at] > most
+            or read[at] > self._neighbours.room
+            or (at > needed and totals[at:].sum() < HALF * totals.sum())
+        ):
             return 0.0, 0
         if at == densities.BINS:
             return np.inf, int(costs[at])
-        return float(np.ldexp(1.0, densities.LOWEST + at - 1)), 1 + int(costs[at])  # vertices without edges cost nothing
+        # Vertices without edges cost nothing.
+        return float(np.ldexp(1.0, densities.LOWEST + at - 1)), 1 + int(costs[at])
 
     def _by_density(self, amounts: Array, lists: tuple[Array, Array]) -> Array:
         """Sums of amounts, edges and lists in bins of their density (`kernels/densities.py`)."""
@@ -164,7 +175,9 @@ class MaintainedFarSpreading(MaintainedSpreading):
             self._queue = np.empty(self._room, np.uint32)
         held = (*self._neighbours.of(rows), self._neighbours.weights)
         scores = (values, residual, divisors, self._strength, factor, absorber)
-        vertices, _, total = densities.spread_held(rows, density, sizes.now.settled_alone, *whole, *held, *scores, self._marks, self._queue)
+        vertices, _, total = densities.spread_held(
+            rows, density, sizes.now.settled_alone, *whole, *held, *scores, self._marks, self._queue
+        )
         self.effort.affected += int(vertices)
         self._lost += ROUNDING * float(total)
 
@@ -179,7 +192,14 @@ class FarPasses(Passes):
 
     def __init__(self, keeper: MaintainedFarSpreading) -> None:
         graph, state = keeper.graph, keeper.state
-        self._begin(state.arrays, state.params, graph.vertices, graph.arcs, keeper.reads_weights() and graph.weighted, keeper.team)
+        self._begin(
+            state.arrays,
+            state.params,
+            graph.vertices,
+            graph.arcs,
+            keeper.reads_weights() and graph.weighted,
+            keeper.team,
+        )
         self._keeper = keeper
 
     def send(self, strengths: Array, stretch: tuple[float, Array], loss: float) -> float:
@@ -189,7 +209,9 @@ class FarPasses(Passes):
         return self._factor * sent * self._rounding
 
     def share_out(self) -> None:
-        """In single precision, if that is enough for the bound. A bound for each vertex does not know how large one share is."""
+        """In single precision, if that is enough for the bound. A bound for each vertex does not know how large one
+        share is.
+        """
         program, total = self._keeper.program, float(np.sum(self._values[: self._n]))
         self._use(not program.bounds_each and self._factor * SINGLE * total <= ROUNDED_SHARES * program.allowed(total))
         super().share_out()

@@ -1,4 +1,6 @@
-"""Triangle counts kept current where lists are far: changed pairs in batches, with the neighbours of their ends in a table."""
+"""Triangle counts kept current where lists are far: changed pairs in batches, with the neighbours of their ends in a
+table.
+"""
 
 from __future__ import annotations
 
@@ -31,7 +33,10 @@ class MaintainedFarTriangles(MaintainedTriangles):
             there = int(needed[begin - 1]) if begin else 0
             more = 0 if fresh[begin] else int(degrees[begin])
             end = max(begin + 1, int(np.searchsorted(needed, there + room - more, side="right")))
-            begins, ends, table = self._neighbours.of(np.unique(np.concatenate([firsts[begin:end], seconds[begin:end]])))
-            twice = (len(self.sides), (begins, ends, table), (begins, begins, table))  # with two sides, a neighbour may be there twice
+            begins, ends, table = self._neighbours.of(
+                np.unique(np.concatenate([firsts[begin:end], seconds[begin:end]]))
+            )
+            # With two sides, a neighbour may be there twice.
+            twice = (len(self.sides), (begins, ends, table), (begins, begins, table))
             self._count_in(firsts[begin:end], seconds[begin:end], keys, sign, twice)
             begin = end

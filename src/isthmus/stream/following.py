@@ -1,7 +1,7 @@
 """Batches from a source of updates: so many rows each, or what arrived in a window of time.
 
-From a pipe, a batch is also applied when its window ends, even if it is not full; what arrives while a batch is applied belongs to the
-next one. From a file, windows are those of the column time.
+From a pipe, a batch is also applied when its window ends, even if it is not full; what arrives while a batch is applied
+belongs to the next one. From a file, windows are those of the column time.
 """
 
 from __future__ import annotations
@@ -38,7 +38,11 @@ def arrivals(source: Updates, batch: int | None = None, window: float | None = N
     """The batches of a source. A batch that removes a vertex ends where that vertex is used again."""
     size = batch or (ENDLESS if window is not None else source.batch or ROWS)
     clock = Clock()
-    for rows in in_windows(source, size, window) if window is not None and not source.is_pipe else in_sizes(source, size, window):
+    for rows in (
+        in_windows(source, size, window)
+        if window is not None and not source.is_pipe
+        else in_sizes(source, size, window)
+    ):
         for part in without_conflicts(rows):
             yield Arrival(part, clock.since(part))
 
@@ -55,7 +59,8 @@ def in_windows(source: Updates, size: int, window: float) -> Iterator[Rows]:
         times = times_of(more.table(), more.where)
         if times is None:
             raise OptionError(
-                f"{option('window')} needs a column 'time', or updates from a pipe; {source.name} has none: give {option('batch')}"
+                f"{option('window')} needs a column 'time', or updates from a pipe; {source.name} has none: give "
+                f"{option('batch')}"
             )
         times = np.maximum.accumulate(times)
         while len(more):
@@ -75,7 +80,11 @@ def without_conflicts(rows: Rows) -> Iterator[Rows]:
     """The rows in parts, none of which uses a vertex that it removes."""
     table = rows.table()
     name = naming.known(table.column_names, OPERATION)
-    if name is None or not is_string(table.column(name).type) or "remove_vertex" not in pc.unique(table.column(name)).to_pylist():
+    if (
+        name is None
+        or not is_string(table.column(name).type)
+        or "remove_vertex" not in pc.unique(table.column(name)).to_pylist()
+    ):
         yield rows
         return
     found = found_columns(table.column_names, rows.name, ("op", "source", "target"))
@@ -101,7 +110,9 @@ class Clock:
         self._last: float | None = None
 
     def since(self, rows: Rows) -> float | None:
-        """Seconds from the last row of the batch before (or from the first of this one) to the last row; None if they came at once."""
+        """Seconds from the last row of the batch before (or from the first of this one) to the last row; None if they
+        came at once.
+        """
         times: Array | None = times_of(rows.table(), rows.where)
         if times is None or not times.size:
             last = first = rows.arrived

@@ -10,8 +10,8 @@
 | content | 8 | xxh3-64 of the content |
 | header | 8 | xxh3-64 of the 40 bytes before |
 
-All numbers are little-endian. Both checksums are seeded with a number that every log draws for itself: neither the frames of another log
-nor bytes that a client chose can be mistaken for a frame of this one.
+All numbers are little-endian. Both checksums are seeded with a number that every log draws for itself: neither the
+frames of another log nor bytes that a client chose can be mistaken for a frame of this one.
 """
 
 from __future__ import annotations
@@ -90,7 +90,9 @@ def frames(file: int, seed: int, name: str, size: int) -> Iterator[Frame]:
 
 
 def synced_behind(file: int, seed: int, at: int, name: str, size: int) -> int:
-    """The last batch that a sound header somewhere in the bytes from `at` to `size` knows to be on disk; 0 without one."""
+    """The last batch that a sound header somewhere in the bytes from `at` to `size` knows to be on disk; 0 without
+    one.
+    """
     found, tail = 0, b""
     for begin in range(at, size, AT_ONCE):
         data = tail + read(file, begin, min(AT_ONCE, size - begin), name)

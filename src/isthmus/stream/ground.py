@@ -1,7 +1,8 @@
-"""What a stream stands on: a changing graph in memory or on disk, the session of its runs, its programs, and the memory for all of them.
+"""What a stream stands on: a changing graph in memory or on disk, the session of its runs, its programs, and the memory
+for all of them.
 
-Everything that needs memory is opened here, or refused together with the smallest budget that works (`room.py`). If edges do not fit in
-memory, it is tried once more with the edges on disk (`home.py`).
+Everything that needs memory is opened here, or refused together with the smallest budget that works (`room.py`). If
+edges do not fit in memory, it is tried once more with the edges on disk (`home.py`).
 """
 
 from __future__ import annotations
@@ -102,7 +103,8 @@ def open_ground(graph: Graph | None, programs: Any, log: Unlogged, wishes: Wishe
     def attempt(home: Home) -> Ground:
         if wishes.policy is not None and not wishes.modelled and not home.on_disk:
             raise OptionError(
-                f"policy: recipes are for streams on disk, on a modelled device or on a GPU: give {option('on_disk', True)} or "
+                f"policy: recipes are for streams on disk, on a modelled device or on a GPU: give "
+                f"{option('on_disk', True)} or "
                 f"{option('device', 'model:rtx2080ti')}"
             )
         ground = Ground(log.changing(graph, home), budget)

@@ -32,7 +32,9 @@ class Home:
     notes: list[str] = field(default_factory=list)
 
     def open(self, graph: Graph, number: int = 0) -> AdvancingGraph:
-        """The graph, as one that takes batches. If it is that of another stream, none of its batches is applied meanwhile."""
+        """The graph, as one that takes batches. If it is that of another stream, none of its batches is applied
+        meanwhile.
+        """
         with graph.reading():
             return self._on_disk(graph, number) if self.on_disk else self._in_memory(graph, number)
 
@@ -67,10 +69,15 @@ class Home:
     def _check_room(self, graph: Graph, needed: int) -> None:
         """Raise BudgetError unless a changing graph fits in memory."""
         if needed >= self.budget:
-            more = "" if graph.path is None or self.falls_back else f", or leave the edges on disk with {option('on_disk', True)}"
+            more = (
+                ""
+                if graph.path is None or self.falls_back
+                else f", or leave the edges on disk with {option('on_disk', True)}"
+            )
             raise BudgetError(
                 f"a stream on {graph} needs {format_size(needed)} for its edges, and more for programs; "
-                f"the budget is {format_size(self.budget)}: give {option('memory', f'{2 * needed // 10**6 + 1}MB')}{more}"
+                f"the budget is {format_size(self.budget)}: give "
+                f"{option('memory', f'{2 * needed // 10**6 + 1}MB')}{more}"
             )
 
 

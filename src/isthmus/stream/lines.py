@@ -30,7 +30,9 @@ class LineSource(ABC):
 
     @abstractmethod
     def take(self, count: int, seconds: float | None) -> bytes | None:
-        """At most `count` lines; fewer only at the end, or `seconds` after the first of them arrived. None: there are no more."""
+        """At most `count` lines; fewer only at the end, or `seconds` after the first of them arrived. None: there are
+        no more.
+        """
 
     @abstractmethod
     def put_back(self, line: bytes) -> None:
@@ -106,7 +108,9 @@ class PipeLines(LineSource):
                     while len(self._data) > MOST_WAITING and self._lines and not self._closed:
                         self._changed.wait()
                     if not self._lines and len(self._data) > LONGEST_LINE:
-                        raise BatchError(f"{self._name}: a line is longer than {LONGEST_LINE} bytes; expected JSON lines or CSV")
+                        raise BatchError(
+                            f"{self._name}: a line is longer than {LONGEST_LINE} bytes; expected JSON lines or CSV"
+                        )
         except (OSError, BatchError) as error:
             self._error = error
         if self._own:

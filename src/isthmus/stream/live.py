@@ -4,8 +4,8 @@
     live.apply(inserts=edges, deletes=edges)
     live["sssp"].values
 
-A batch is applied whole or not at all. Results name the batch they belong to, and stay as they are while later batches are applied,
-also for readers in other threads.
+A batch is applied whole or not at all. Results name the batch they belong to, and stay as they are while later batches
+are applied, also for readers in other threads.
 """
 
 from __future__ import annotations
@@ -44,22 +44,32 @@ from isthmus.threads import uninterrupted
 
 
 class Live(Applying):
-    """A changing graph with programs that are kept current, opened by `isthmus.stream`. Use it as a context manager, or close it.
+    """A changing graph with programs that are kept current, opened by `isthmus.stream`. Use it as a context manager, or
+    close it.
 
-    `live["sssp"]` is the result of a program after the last batch, `live.graph` the graph as it is now, on which any algorithm runs, and
-    `live.number` the number of the last batch. Iterating gives the names of the programs. Other threads may read results while batches
-    are applied.
+    `live["sssp"]` is the result of a program after the last batch, `live.graph` the graph as it is now, on which any
+    algorithm runs, and `live.number` the number of the last batch. Iterating gives the names of the programs. Other
+    threads may read results while batches are applied.
     """
 
     def __init__(
-        self, graph: Graph | None, programs: Any = (), *, threads: int | None = None, memory: str | int | None = None,
-        align: bool | None = None, log: Unlogged | None = None, device: str = "auto", policy: str | None = None,
+        self,
+        graph: Graph | None,
+        programs: Any = (),
+        *,
+        threads: int | None = None,
+        memory: str | int | None = None,
+        align: bool | None = None,
+        log: Unlogged | None = None,
+        device: str = "auto",
+        policy: str | None = None,
         on_disk: bool | None = None,
-    ) -> None:  # fmt: skip
-        """`on_disk`: the edges stay in the store, and only changes are in memory; None: if they do not fit in `memory`. Then `memory` may
-        be a share of the edges, such as "10%", and `policy` a recipe for reading them.
-        `device`: "model:NAME" for a modelled GPU or "cuda:NUMBER" for one of this machine; the host has the edges. Then `memory` is the
-        GPU's memory, or a share of the edges for lists that stay near, and `policy` a recipe of `stream/recipes.py`.
+    ) -> None:
+        """`on_disk`: the edges stay in the store, and only changes are in memory; None: if they do not fit in `memory`.
+        Then `memory` may be a share of the edges, such as "10%", and `policy` a recipe for reading them. `device`:
+        "model:NAME" for a modelled GPU or "cuda:NUMBER" for one of this machine; the host has the edges. Then `memory`
+        is the GPU's memory, or a share of the edges for lists that stay near, and `policy` a recipe of
+        `stream/recipes.py`.
         """
         self.log = log or Unlogged()
         weakref.finalize(self, self.log.close)  # of a stream that nobody closed
@@ -70,7 +80,8 @@ class Live(Applying):
             self._begin(ground.asked)
             if self.on_disk:
                 give_memory_back()
-            self.graph.before_reading = partial(before_reading, self.graph, self.log)  # without the stream, which may be forgotten
+            # Without the stream, which may be forgotten.
+            self.graph.before_reading = partial(before_reading, self.graph, self.log)
         except BaseException:
             self.close()
             raise
@@ -109,7 +120,9 @@ class Live(Applying):
 
     @property
     def near_peak(self) -> int:
-        """The most near memory of a modelled device or a GPU that the stream took: programs, buffers, and lists that stay near."""
+        """The most near memory of a modelled device or a GPU that the stream took: programs, buffers, and lists that
+        stay near.
+        """
         return self.session.near_peak if isinstance(self.session, DeviceSession) else 0
 
     def __getitem__(self, name: str) -> LiveResult:
@@ -123,17 +136,25 @@ class Live(Applying):
         return iter(self._programs)
 
     def apply(
-        self, inserts: Any = None, deletes: Any = None, updates: Any = None, *, batch: Any = None, add_vertices: Any = None,
-        remove_vertices: Any = None, strict: bool = False, id: str | None = None,
-    ) -> BatchReport:  # fmt: skip
+        self,
+        inserts: Any = None,
+        deletes: Any = None,
+        updates: Any = None,
+        *,
+        batch: Any = None,
+        add_vertices: Any = None,
+        remove_vertices: Any = None,
+        strict: bool = False,
+        id: str | None = None,
+    ) -> BatchReport:
         """Apply a batch: deletes first, then inserts, then updates (new weights of existing edges).
 
-        Each is (sources, targets[, weights]), a list of pairs or triples, a table with columns source, target and weight, or a file of
-        one. Or `batch`, a table or file that has a column op as well: insert, delete, update, add_vertex or remove_vertex; its rows
-        are applied in order.
-        Inserting an edge that exists gives it the new weight; deleting one that does not exist does nothing; both are counted. `strict`:
-        they are errors. After an error nothing was applied.
-        With a log, the batch is on disk when this returns. `id` names the batch: applied again with the same id, it changes nothing.
+        Each is (sources, targets[, weights]), a list of pairs or triples, a table with columns source, target and
+        weight, or a file of one. Or `batch`, a table or file that has a column op as well: insert, delete, update,
+        add_vertex or remove_vertex; its rows are applied in order. Inserting an edge that exists gives it the new
+        weight; deleting one that does not exist does nothing; both are counted. `strict`: they are errors. After an
+        error nothing was applied. With a log, the batch is on disk when this returns. `id` names the batch: applied
+        again with the same id, it changes nothing.
         """
         start = clock()
         kinds = self.kinds()
@@ -146,13 +167,20 @@ class Live(Applying):
         return self.apply_edits(edits, strict, clock() - start, id)
 
     def follow(
-        self, updates: Any, *, batch: int | None = None, window: float | None = None, format: str | None = None, strict: bool = False
+        self,
+        updates: Any,
+        *,
+        batch: int | None = None,
+        window: float | None = None,
+        format: str | None = None,
+        strict: bool = False,
     ) -> Iterator[BatchReport]:
         """Apply updates batch by batch, and report each: `for report in live.follow("changes.csv"): ...`.
 
-        `updates` is a file, a table, an Arrow reader, or "-" for standard input, with the columns of `apply(batch=...)`. A column time
-        tells when rows arrived. `batch`: rows per batch (100,000). `window`: seconds of arrival per batch instead; from a pipe a batch
-        is applied after one second at the latest, without it. `format`: csv, jsonl, parquet or arrow, if the name does not tell.
+        `updates` is a file, a table, an Arrow reader, or "-" for standard input, with the columns of
+        `apply(batch=...)`. A column time tells when rows arrived. `batch`: rows per batch (100,000). `window`: seconds
+        of arrival per batch instead; from a pipe a batch is applied after one second at the latest, without it.
+        `format`: csv, jsonl, parquet or arrow, if the name does not tell.
         """
         if batch is not None:
             whole("batch", batch, 1)
@@ -177,25 +205,32 @@ class Live(Applying):
         return Kinds.of(self.graph, careful[0] if careful else None)
 
     def check(self) -> dict[str, str]:
-        """Compute every answer from scratch, and compare: names of programs whose answer differs, with the first difference.
+        """Compute every answer from scratch, and compare: names of programs whose answer differs, with the first
+        difference.
 
-        Whole numbers must be equal, scores within the bounds on their errors; of your own accumulative programs no vertex may lack more
-        than their threshold. Empty: all is well.
+        Whole numbers must be equal, scores within the bounds on their errors; of your own accumulative programs no
+        vertex may lack more than their threshold. Empty: all is well.
         """
         with self._lock, self.graph.reading():
             self._acknowledge(self.graph.number)  # by now it is
             found = {name: (program, self[name].result(), self.asked[name]) for name, program in self._programs.items()}
             settings = self.session.settings
-            return differences(self.graph, found, {"memory": settings.memory, "policy": settings.policy} if self.on_disk else None)
+            return differences(
+                self.graph, found, {"memory": settings.memory, "policy": settings.policy} if self.on_disk else None
+            )
 
     def apply_edits(
         self, edits: Edits, strict: bool = False, read: float = 0.0, id: str | None = None, place: Place | None = None
     ) -> BatchReport:
-        """Apply a batch whose rows are in order of arrival. `read`: seconds of reading them; `place`: where they end in a file."""
+        """Apply a batch whose rows are in order of arrival. `read`: seconds of reading them; `place`: where they end in
+        a file.
+        """
         with self._lock:
             self._refuse_if_broken()  # also if the log has the batch: this stream does not show it
             repeated = self.log.repeats(edits, id)
-            report = self._applied(edits, strict, read, id, place) if repeated is None else BatchReport.of_repeated(repeated)
+            report = (
+                self._applied(edits, strict, read, id, place) if repeated is None else BatchReport.of_repeated(repeated)
+            )
         start = clock()
         self.log.wait(report.number)
         self._acknowledge(report.number)
@@ -214,15 +249,21 @@ class Live(Applying):
             self.graph.save(path, overwrite)
 
     def checkpoint(self) -> None:
-        """Write the graph into the stream's folder, and cut its log. Otherwise that is done when the log has become long."""
+        """Write the graph into the stream's folder, and cut its log. Otherwise that is done when the log has become
+        long.
+        """
         with self._lock, self.graph.lock:
             self._refuse_if_broken()
             self.log.checkpoint(self.graph)
 
     def merge(self) -> None:
-        """Merge all changes of a stream on disk into a new store, from which it goes on. It also happens by itself when there are many."""
+        """Merge all changes of a stream on disk into a new store, from which it goes on. It also happens by itself when
+        there are many.
+        """
         if not isinstance(self.graph, OverlayGraph) or self._merger is None:
-            raise OptionError(f"merge: the edges of this stream are in memory; give {option('on_disk', True)} to leave them on disk")
+            raise OptionError(
+                f"merge: the edges of this stream are in memory; give {option('on_disk', True)} to leave them on disk"
+            )
         with self._lock, self.graph.lock:
             self._refuse_if_broken()
             self._merger.finish()

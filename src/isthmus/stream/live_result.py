@@ -1,7 +1,7 @@
 """Results of a stream: each belongs to one batch, and stays as it is while later batches are applied.
 
-Publishing copies nothing. Results read shared arrays; while an older result is in use, the values that each batch replaces are kept,
-so it can be rebuilt.
+Publishing copies nothing. Results read shared arrays; while an older result is in use, the values that each batch
+replaces are kept, so it can be rebuilt.
 """
 
 from __future__ import annotations
@@ -25,10 +25,19 @@ class LiveResult:
     """The answer of a maintained program after batch `number`. It offers what a `Result` does, and `changes()`."""
 
     def __init__(
-        self, publication: Publication, number: int, facts: Facts, snapshot: Any, reached: Any, differences: tuple[Differences, ...] = (),
-        naming: Naming | None = None, earlier: Earlier | None = None,
-    ) -> None:  # fmt: skip
-        """`naming` has the ids of the vertices in `differences`; `earlier`: the batch before, if whole answers must be compared."""
+        self,
+        publication: Publication,
+        number: int,
+        facts: Facts,
+        snapshot: Any,
+        reached: Any,
+        differences: tuple[Differences, ...] = (),
+        naming: Naming | None = None,
+        earlier: Earlier | None = None,
+    ) -> None:
+        """`naming` has the ids of the vertices in `differences`; `earlier`: the batch before, if whole answers must be
+        compared.
+        """
         self.number = number
         self._publication, self._facts, self._snapshot, self._reached = publication, facts, snapshot, reached
         self._differences = differences
@@ -60,7 +69,13 @@ class LiveResult:
         program = self._publication.program
         columns, figures = program.answer(arrays, facts, reached)
         answer = Answer(columns, program.columns, figures)
-        return Result(program.name, snapshot, answer, Trace(), {"algorithm": program.name, "batch": self.number, "result": figures})
+        return Result(
+            program.name,
+            snapshot,
+            answer,
+            Trace(),
+            {"algorithm": program.name, "batch": self.number, "result": figures},
+        )
 
     def as_earlier(self, arrays: tuple[Array, ...] | None) -> Earlier:
         """What the next result is compared with."""
@@ -93,7 +108,8 @@ class LiveResult:
         return f"<Result of batch {self.number}: {self._publication.program.name} on {len(self)} vertices>"
 
     def changes(self) -> dict[str, Array]:
-        """What the batch changed: `vertex`, `old` and `new` value, in the order of the ids. Empty before the first batch.
+        """What the batch changed: `vertex`, `old` and `new` value, in the order of the ids. Empty before the first
+        batch.
 
         An answer for several sources has the column `source` as well.
         """

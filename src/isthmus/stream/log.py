@@ -1,12 +1,12 @@
 """The write-ahead log of a stream, for writing: a batch is acknowledged when it is on disk.
 
-`append` writes a batch at the end of the log before anything is changed in memory (or, if a program may fail on it, when all have
-computed). A thread syncs what was written, while the batch is applied; `wait` returns when it is on disk. What other threads append
-meanwhile goes to disk with the next sync, all of it at once (group commit).
+`append` writes a batch at the end of the log before anything is changed in memory (or, if a program may fail on it,
+when all have computed). A thread syncs what was written, while the batch is applied; `wait` returns when it is on disk.
+What other threads append meanwhile goes to disk with the next sync, all of it at once (group commit).
 
 - A batch that cannot be written, on a full disk for example, is refused, and cut off again.
-- If a sync fails, nobody knows what is on disk (the system may drop what it could not write), so it is not tried again. The stream is
-  read-only from then on. Opened again, it reads from disk what is there.
+- If a sync fails, nobody knows what is on disk (the system may drop what it could not write), so it is not tried again.
+  The stream is read-only from then on. Opened again, it reads from disk what is there.
 """
 
 from __future__ import annotations
@@ -29,7 +29,9 @@ class LogWriter:
     """Appends batches to the last segment of a folder."""
 
     def __init__(self, folder: Path, seed: int, tail: Tail, look: Callable[[bool], None] = lambda now: None) -> None:
-        """`look(now)` raises StoreError if another writer has taken the folder over. Without `now` it checks at most once a minute."""
+        """`look(now)` raises StoreError if another writer has taken the folder over. Without `now` it checks at most
+        once a minute.
+        """
         self.folder, self.seed, self._look = folder, seed, look
         self.number = self.synced = tail.number
         self._process = os.getpid()
@@ -46,7 +48,9 @@ class LogWriter:
             raise StoreError(f"{tail.path or folder}: cannot write the log: {error.strerror}") from error
 
     def _open(self, tail: Tail) -> None:
-        """Go on where the log ends. Its tail is cut, and what was read from it synced: it counts as acknowledged from now on."""
+        """Go on where the log ends. Its tail is cut, and what was read from it synced: it counts as acknowledged from
+        now on.
+        """
         if tail.path is None or not tail.end:
             self._begin(tail.number, tail.path is not None)
             return
@@ -117,7 +121,9 @@ class LogWriter:
             except FileExistsError:
                 self._fail(f"{self.folder / name_of(self.number)}: exists already; another writer has made it")
             except (OSError, StoreError) as error:
-                self._fail(f"{self.folder}: cannot begin a new file of the log: {getattr(error, 'strerror', None) or error}")
+                self._fail(
+                    f"{self.folder}: cannot begin a new file of the log: {getattr(error, 'strerror', None) or error}"
+                )
             except BaseException:  # the new file may be there: batches must not go on in the old one
                 self._fail("an interrupt cut off the beginning of a new file of the log")
                 raise
@@ -129,7 +135,8 @@ class LogWriter:
             while self.synced < number:
                 if self._failure is not None:
                     raise StoreError(
-                        f"batch {number} was not acknowledged: {self._failure}; it may or may not be there when the stream is opened again"
+                        f"batch {number} was not acknowledged: {self._failure}; it may or may not be there when the "
+                        f"stream is opened again"
                     )
                 self._changed.wait()
 
@@ -140,7 +147,10 @@ class LogWriter:
     def check(self) -> None:
         """Raise StoreError if nothing can be written any more."""
         if os.getpid() != self._process:
-            raise StoreError(f"{self.folder}: only process {self._process}, which opened the stream and was then forked, can write to it")
+            raise StoreError(
+                f"{self.folder}: only process {self._process}, which opened the stream and was then forked, can "
+                f"write to it"
+            )
         with self._changed:
             if self._failure is not None:
                 raise StoreError(f"the stream is read-only: {self._failure}; open it again")
@@ -183,7 +193,9 @@ class LogWriter:
         return True
 
     def _mark(self, synced: int) -> None:
-        """Note that batches up to `synced` are on disk, so that damage to the last of them is not taken for a torn tail."""
+        """Note that batches up to `synced` are on disk, so that damage to the last of them is not taken for a torn
+        tail.
+        """
         with self._writing, contextlib.suppress(StoreError):
             self._write(framed(self.seed, MARK, self.number, synced))
 

@@ -4,8 +4,8 @@
     checkpoint-000000000042/    the graph after batch 42; two are kept
     log-000000000040            the batches since
 
-The folder has one writer, which locks it and has the file `.writer.lock` there, for writers on other machines (`graph/lock_file.py`).
-Readers need no lock (`reader.py`).
+The folder has one writer, which locks it and has the file `.writer.lock` there, for writers on other machines
+(`graph/lock_file.py`). Readers need no lock (`reader.py`).
 """
 
 from __future__ import annotations
@@ -94,7 +94,9 @@ class Logged(Unlogged):
                 raise
 
     def _look(self, now: bool = False) -> None:
-        """Give a sign of life, now and then, or `now`. Raises StoreError, from then on, if another writer has taken the folder over."""
+        """Give a sign of life, now and then, or `now`. Raises StoreError, from then on, if another writer has taken the
+        folder over.
+        """
         if self._lost is not None:
             raise StoreError(self._lost)
         try:
@@ -122,7 +124,9 @@ class Logged(Unlogged):
             self._manifest = manifest_of(self.path)
             if graph is not None and identity(graph) != self._manifest["graph"]:
                 theirs = self._manifest["from"]
-                raise StoreError(f"{self.path}: this log began with {theirs}, and {graph} is another graph; name another folder")
+                raise StoreError(
+                    f"{self.path}: this log began with {theirs}, and {graph} is another graph; name another folder"
+                )
             return
         if graph is None:
             raise StoreError(f"{self.path}: there is no log to go on with (no {NAME}); give a graph to begin with")
@@ -131,9 +135,13 @@ class Logged(Unlogged):
         except OSError as error:
             raise StoreError(f"{self.path}: {error.strerror}") from error
         if foreign:
-            raise StoreError(f"{self.path}: is not the folder of a log, since it contains {foreign[0]}; name a new or empty folder")
+            raise StoreError(
+                f"{self.path}: is not the folder of a log, since it contains {foreign[0]}; name a new or empty folder"
+            )
         if has_batches(self.path):
-            raise StoreError(f"{self.path}: has batches, and its {NAME} is missing; restore that from a copy, or name another folder")
+            raise StoreError(
+                f"{self.path}: has batches, and its {NAME} is missing; restore that from a copy, or name another folder"
+            )
         self._manifest = {"seed": secrets.token_hex(8), "graph": identity(graph), "from": str(graph), "programs": []}
 
     def programs(self) -> list[Any]:
@@ -161,7 +169,8 @@ class Logged(Unlogged):
         return int(self._manifest["seed"], 16)
 
     def begin(self, graph: AdvancingGraph, programs: Mapping[str, Any]) -> None:
-        self._look(now=True)  # first answers may have taken hours, and what another writer has added must not be cut off
+        # First answers may have taken hours, and what another writer has added must not be cut off.
+        self._look(now=True)
         wanted = [remembered(asked) for asked in programs.values()]
         if self._recovered is None:
             self._begin_anew(graph)
@@ -288,9 +297,13 @@ class Logged(Unlogged):
         assert self._writer is not None
         found = self._recovered
         return {
-            "path": str(self.path), "batch": self._writer.synced, "syncs": self._writer.syncs, "checkpoints": self._written,
-            "checkpoint_seconds": self._seconds, "recovered": None if found is None else found.as_dict(),
-        }  # fmt: skip
+            "path": str(self.path),
+            "batch": self._writer.synced,
+            "syncs": self._writer.syncs,
+            "checkpoints": self._written,
+            "checkpoint_seconds": self._seconds,
+            "recovered": None if found is None else found.as_dict(),
+        }
 
     def close(self) -> None:
         try:

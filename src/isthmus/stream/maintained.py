@@ -1,7 +1,7 @@
 """A program whose answer is kept current while its graph changes.
 
-For every batch a `Maintained` is asked three times: `correct` while the edges are as before the batch, `compute` when they have
-changed, and `renumber` when vertices were removed and others have taken their numbers.
+For every batch a `Maintained` is asked three times: `correct` while the edges are as before the batch, `compute` when
+they have changed, and `renumber` when vertices were removed and others have taken their numbers.
 """
 
 from __future__ import annotations
@@ -83,10 +83,11 @@ class Maintained(ABC):
         return self.session.reads if isinstance(self.session, DeviceSession) else NEAR
 
     def pieces(self, side: str, rows: Array) -> Iterator[tuple[Array, Gathered]]:
-        """Some of these vertices at a time, with (begins, ends, targets, weights) of a side, for a kernel that reads their lists.
+        """Some of these vertices at a time, with (begins, ends, targets, weights) of a side, for a kernel that reads
+        their lists.
 
-        Lists that are near come all at once. Others come in ascending order of vertices, and are there until the next ones are: of a
-        piece, no other lists may be read. How long lists are, `ends_of` tells for all vertices.
+        Lists that are near come all at once. Others come in ascending order of vertices, and are there until the next
+        ones are: of a piece, no other lists may be read. How long lists are, `ends_of` tells for all vertices.
         """
         self.reads.read(side, rows, self.reads_weights())
         return self.graph.pieces(side, rows if self.graph.lists_are_near else np.sort(rows), self.reads_weights())
@@ -106,7 +107,9 @@ class Maintained(ABC):
         return self.graph.snapshot.lists(side).arrays
 
     def runs(self) -> Program | None:
-        """A program like those that it runs to follow changes; None: it counts no reads, so it cannot be kept current on a device."""
+        """A program like those that it runs to follow changes; None: it counts no reads, so it cannot be kept current
+        on a device.
+        """
         return None
 
     @property
@@ -119,7 +122,15 @@ class Maintained(ABC):
         lists = tuple(graph.lists(side) for side in self.sides)
         weight_dtype = graph.weight_dtype if self.reads_weights() else None
         return Facts(
-            graph.vertices, lists[0], weight_dtype, graph.ids.number, graph.naturals, graph.directed, self.team, graph.out_degrees, lists
+            graph.vertices,
+            lists[0],
+            weight_dtype,
+            graph.ids.number,
+            graph.naturals,
+            graph.directed,
+            self.team,
+            graph.out_degrees,
+            lists,
         )
 
     def in_parts(self, work: Callable[..., Any], count: int) -> list[Any]:
@@ -157,7 +168,9 @@ class Maintained(ABC):
         gone = set(change.removed.tolist())
         for source in sources if gone else ():
             if int(self.graph.ids.number(source)) in gone:
-                raise BatchError(f"{change.removing(source)}: vertex {source!r} is the source of {self.name} and cannot be removed")
+                raise BatchError(
+                    f"{change.removing(source)}: vertex {source!r} is the source of {self.name} and cannot be removed"
+                )
 
     @abstractmethod
     def correct(self, change: Change) -> None:
@@ -168,7 +181,9 @@ class Maintained(ABC):
         """After the edges have changed: bring the answer up to date."""
 
     def fault(self) -> str | None:
-        """What is wrong with the answer of a program that has more than one, by a pass over all edges; None: nothing."""
+        """What is wrong with the answer of a program that has more than one, by a pass over all edges; None:
+        nothing.
+        """
         return None
 
     @abstractmethod
@@ -181,7 +196,9 @@ class Maintained(ABC):
 
     @abstractmethod
     def unpublished(self) -> tuple[Differences, ...]:
-        """What has changed in each of the published arrays. They have room for it from now on; their values are as before."""
+        """What has changed in each of the published arrays. They have room for it from now on; their values are as
+        before.
+        """
 
     def publish(self, differences: tuple[Differences, ...]) -> None:
         """Bring the published arrays up to date."""
@@ -190,7 +207,9 @@ class Maintained(ABC):
 
     @abstractmethod
     def near_bytes(self, vertices: int) -> int:
-        """Memory of all arrays, also of those that a batch needs which changes all values, and of what is published and replaced."""
+        """Memory of all arrays, also of those that a batch needs which changes all values, and of what is published and
+        replaced.
+        """
 
     def publishing_bytes(self, vertices: int) -> int:
         """The part of `near_bytes` that is needed only when a batch is published: until then, runs may use it."""
@@ -201,7 +220,9 @@ class Maintained(ABC):
         """A program like those that it runs, for its needs of memory; asked before anything was computed."""
 
     def reached(self) -> Any:
-        """What the figures of a result tell about the last batch that its arrays do not, such as the bound on the error."""
+        """What the figures of a result tell about the last batch that its arrays do not, such as the bound on the
+        error.
+        """
         return None
 
     def program_with(self, reached: Any) -> Any:
@@ -210,4 +231,6 @@ class Maintained(ABC):
 
     @abstractmethod
     def answer(self, arrays: tuple[Array, ...], facts: Facts, reached: Any) -> tuple[dict[str, Array], dict[str, Any]]:
-        """Columns and figures of a result, from copies of the published arrays, and what was `reached` when they were published."""
+        """Columns and figures of a result, from copies of the published arrays, and what was `reached` when they were
+        published.
+        """

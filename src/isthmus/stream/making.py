@@ -21,17 +21,26 @@ from isthmus.stream.workload import drawn, initial_graph
 
 
 def make_workload(
-    source: Graph | str | Path, output: str | Path, *, batches: int = 10, size: int = 100_000, ratio: float = 0.5, seed: int = 1,
-    initial: str | Path | None = None, rate: float | None = None, columns: tuple[str, ...] | None = None, directed: bool = True,
+    source: Graph | str | Path,
+    output: str | Path,
+    *,
+    batches: int = 10,
+    size: int = 100_000,
+    ratio: float = 0.5,
+    seed: int = 1,
+    initial: str | Path | None = None,
+    rate: float | None = None,
+    columns: tuple[str, ...] | None = None,
+    directed: bool = True,
     overwrite: bool = False,
-) -> dict[str, Any]:  # fmt: skip
+) -> dict[str, Any]:
     """Write `batches` batches of `size` changes to a file, and return figures about them.
 
-    From a graph or its store: a share `ratio` of inserts, the others deletes, by chance; the same `seed` gives the same file. With
-    `initial` the changes are for that store, which is written: the graph without the edges that will be inserted (Grapin's way); else they
-    are for the graph itself. `rate` adds a column time: so many changes per second.
-    From a file of edges with times: its latest rows; `initial` gets the graph of the earlier rows. `columns` names the columns of a text
-    without a header, `directed` says what its edges are.
+    From a graph or its store: a share `ratio` of inserts, the others deletes, by chance; the same `seed` gives the same
+    file. With `initial` the changes are for that store, which is written: the graph without the edges that will be
+    inserted (Grapin's way); else they are for the graph itself. `rate` adds a column time: so many changes per second.
+    From a file of edges with times: its latest rows; `initial` gets the graph of the earlier rows. `columns` names the
+    columns of a text without a header, `directed` says what its edges are.
     """
     path = workload_file.check_path(output, overwrite)
     if isinstance(source, Graph):
@@ -43,7 +52,8 @@ def make_workload(
             return from_graph(graph, path, batches, size, ratio, seed, initial, rate, overwrite)
     if initial is None:
         raise OptionError(
-            f"{file}: a list of edges with times needs a store for its earlier edges: give {option('initial', 'NAME.isthmus')}"
+            f"{file}: a list of edges with times needs a store for its earlier edges: give "
+            f"{option('initial', 'NAME.isthmus')}"
         )
     return from_times(Temporal(file, columns), path, batches, size, initial, directed, overwrite)
 

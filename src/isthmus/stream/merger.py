@@ -1,11 +1,13 @@
 """Merges the changes of a stream on disk into a new store, in a thread of its own, while batches go on.
 
-1. The thread writes the snapshot of some batch into a new store (`graph/merging.py`). Snapshots do not change, so it needs no lock.
+1. The thread writes the snapshot of some batch into a new store (`graph/merging.py`). Snapshots do not change, so it
+   needs no lock.
 2. It opens that store as a changing graph, and applies the batches that came meanwhile to it.
 3. When it has all of them, the stream takes over its store and its overlay, between two batches.
 
-If a merge fails, for example on a full disk, the stream goes on with its old store and overlay, and tries again when more changes have
-come. When changes fill all the memory that there is for them, a batch waits for a merge; if that fails, the batch is refused.
+If a merge fails, for example on a full disk, the stream goes on with its old store and overlay, and tries again when
+more changes have come. When changes fill all the memory that there is for them, a batch waits for a merge; if that
+fails, the batch is refused.
 """
 
 from __future__ import annotations
@@ -23,12 +25,16 @@ from isthmus.memory import format_size
 from isthmus.messages import option
 
 FULL = 1.5  # times the room for changes: batches then wait for the merge
-AGAIN = 8  # after a failure, the next try comes with an eighth of the room in further changes, then with a quarter, and so on
-PAUSE, LONGEST = 1.0, 60.0  # seconds between tries while there is no room for any batch; the first, doubled up to the last
+# After a failure, the next try comes with an eighth of the room in further changes, then with a quarter, and so on.
+AGAIN = 8
+# Seconds between tries while there is no room for any batch; the first, doubled up to the last.
+PAUSE, LONGEST = 1.0, 60.0
 
 
 class Merger:
-    """Merges a graph when its changes take more than `room` bytes. Its methods are called with the graph's lock held."""
+    """Merges a graph when its changes take more than `room` bytes. Its methods are called with the graph's lock
+    held.
+    """
 
     def __init__(self, graph: OverlayGraph, room: int) -> None:
         self._graph, self._room = graph, room
@@ -56,8 +62,10 @@ class Merger:
                 self._refusals += 1
             pause = math.ceil(self._not_before - time.monotonic())
             raise BudgetError(
-                f"the batch was not applied: {format_size(self._graph.changes_bytes)} of earlier changes fill the memory that there is for "
-                f"them, and they could not be merged into a new store in {self._graph.folder}: {self._failure}. Make room there, or "
+                f"the batch was not applied: {format_size(self._graph.changes_bytes)} of earlier changes fill the "
+                f"memory that there is for "
+                f"them, and they could not be merged into a new store in {self._graph.folder}: {self._failure}. Make "
+                f"room there, or "
                 f"allow writing, and apply the batch again in {pause} s; or save the graph elsewhere and open it with "
                 f"a larger {option('memory')}"
             )
@@ -139,7 +147,9 @@ class Merger:
             self._look()
 
     def close(self) -> None:
-        """Stop the thread, and wait for its end: at most until it has written some lists, or opened the new store. That is dropped."""
+        """Stop the thread, and wait for its end: at most until it has written some lists, or opened the new store. That
+        is dropped.
+        """
         self._stopped.set()
         if self._thread is not None:
             self._thread.join()

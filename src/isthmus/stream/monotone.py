@@ -1,8 +1,8 @@
 """Monotone programs kept current: correction along parents, then only the affected vertices (Grapin, section 4).
 
-1. On the old edges, vertices that depend on a deleted edge look for another neighbour that gives them the same value and cannot depend on
-   them: one with a better value or, for components, on a higher level. Those that find none lose their value, and all that depend on
-   them look in turn.
+1. On the old edges, vertices that depend on a deleted edge look for another neighbour that gives them the same value
+   and cannot depend on them: one with a better value or, for components, on a higher level. Those that find none lose
+   their value, and all that depend on them look in turn.
 2. On the new edges, these hear again from all their in-neighbours, and inserted edges send once.
 3. What improved by that is propagated (`stream/propagation.py`).
 
@@ -110,7 +110,9 @@ class MaintainedMonotone(Propagating):
     # Results
 
     def near_bytes(self, vertices: int) -> int:
-        """Also differences of this batch and the last, the published values, and those that a run from scratch begins with."""
+        """Also differences of this batch and the last, the published values, and those that a run from scratch begins
+        with.
+        """
         own = 8 if self.program.initial == "vertex" else 0
         arrays = 8 + (4 if self._labels else 0) + own + STATE_BYTES + TOOL_BYTES
         return arrays * with_spare(vertices) + vertices * (2 * DIFFERENCE + 8 + 8 + own)
@@ -125,9 +127,15 @@ class MaintainedMonotone(Propagating):
         n, count = self.graph.vertices, int(self.state.arrays[-1][0])
         if n > self._published.size:
             fresh = with_room(self._published, self._published.size, n)
-            fresh[self._published.size :] = self.initials[self._published.size : n] if self.initials.size else self.initial
+            fresh[self._published.size :] = (
+                self.initials[self._published.size : n] if self.initials.size else self.initial
+            )
             self._published = fresh
-        vertices, old, new = np.empty(count, np.uint32), np.empty(count, self.values.dtype), np.empty(count, self.values.dtype)
+        vertices, old, new = (
+            np.empty(count, np.uint32),
+            np.empty(count, self.values.dtype),
+            np.empty(count, self.values.dtype),
+        )
         changed, changes = self.state.arrays[self.position + 1], self.state.arrays[self.position + 2]
         found = correction.take_changes(changes, count, changed, self.values, self._published, vertices, old, new)
         self.state.arrays[-1][0] = 0

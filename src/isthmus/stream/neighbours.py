@@ -1,7 +1,8 @@
-"""The neighbours of some vertices at a time, copied from lists that are far, for programs that read them more than once.
+"""The neighbours of some vertices at a time, copied from lists that are far, for programs that read them more than
+once.
 
-Where both directions count, a directed graph has two lists for each vertex, which are read one after the other. The table holds both
-side by side, for as many vertices as fit. It has room for the neighbours of any two vertices.
+Where both directions count, a directed graph has two lists for each vertex, which are read one after the other. The
+table holds both side by side, for as many vertices as fit. It has room for the neighbours of any two vertices.
 """
 
 from __future__ import annotations
@@ -26,7 +27,8 @@ class Neighbours:
         self._begins, self._ends = np.empty(0, np.int64), np.empty(0, np.int64)
         self._table = np.empty(0, keeper.graph.target_dtype)
         self._weighted = keeper.reads_weights() and keeper.graph.weighted
-        self.weights = np.empty(0, keeper.graph.weight_dtype if self._weighted else np.int32)  # of the edges in the table
+        # of the edges in the table.
+        self.weights = np.empty(0, keeper.graph.weight_dtype if self._weighted else np.int32)
         self._held = np.empty(0, np.int64)
 
     @property
@@ -43,7 +45,9 @@ class Neighbours:
         return total
 
     def batches(self, rows: Array) -> Iterator[tuple[Array, tuple[Array, Array, Array]]]:
-        """Some of these ascending vertices at a time, with (begins, ends, neighbours), by vertex; only theirs are there, until the next."""
+        """Some of these ascending vertices at a time, with (begins, ends, neighbours), by vertex; only theirs are
+        there, until the next.
+        """
         offsets = np.concatenate([[0], np.cumsum(self.degrees(rows))])
         first = 0
         while first < rows.size:
@@ -52,7 +56,8 @@ class Neighbours:
             first = last
 
     def of(self, rows: Array) -> tuple[Array, Array, Array]:
-        """(begins, ends, neighbours) of these ascending vertices, by vertex, however many; they are there until the next are.
+        """(begins, ends, neighbours) of these ascending vertices, by vertex, however many; they are there until the
+        next are.
 
         Others have none.
         """

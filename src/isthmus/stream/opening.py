@@ -17,22 +17,28 @@ from isthmus.stream.reader import ReadOnly
 
 
 def stream(
-    graph: Graph | str | Path | None = None, programs: Iterable[Any] | None = None, *, log: str | Path | None = None,
-    log_size: str | int | None = None, read_only: bool = False, **options: Any,
-) -> Live:  # fmt: skip
+    graph: Graph | str | Path | None = None,
+    programs: Iterable[Any] | None = None,
+    *,
+    log: str | Path | None = None,
+    log_size: str | int | None = None,
+    read_only: bool = False,
+    **options: Any,
+) -> Live:
     """Open a stream on a graph, or on the store at a path.
 
-    The graph itself does not change: the stream copies it into memory, or leaves its edges on disk and holds the changes.
-    `programs` are the names of algorithms, programs such as `isthmus.SSSP(source=7)`, or programs of your own. `memory` limits what the
-    stream holds; edges that do not fit stay on disk, if the graph is a store (`on_disk=True` or `False` overrides this). `threads`,
-    `policy` and `device` are as for a run.
+    The graph itself does not change: the stream copies it into memory, or leaves its edges on disk and holds the
+    changes. `programs` are the names of algorithms, programs such as `isthmus.SSSP(source=7)`, or programs of your own.
+    `memory` limits what the stream holds; edges that do not fit stay on disk, if the graph is a store (`on_disk=True`
+    or `False` overrides this). `threads`, `policy` and `device` are as for a run.
 
-    `log` is a folder. A batch is on disk there when `apply` returns, and the stream goes on with it when it is opened again, with the
-    same graph or with none. Then `programs` are those of the last time, if none are given. `log_size`: length of the log after which a
-    checkpoint is written and the log is cut. `read_only`: open the folder as it is now, beside a stream that writes to it.
+    `log` is a folder. A batch is on disk there when `apply` returns, and the stream goes on with it when it is opened
+    again, with the same graph or with none. Then `programs` are those of the last time, if none are given. `log_size`:
+    length of the log after which a checkpoint is written and the log is cut. `read_only`: open the folder as it is now,
+    beside a stream that writes to it.
 
-    Raises BudgetError if `memory` is too small, OptionError for an algorithm that cannot be kept current, ProgramError for a program of
-    your own that cannot, and StoreError for a log that is damaged or that another process writes.
+    Raises BudgetError if `memory` is too small, OptionError for an algorithm that cannot be kept current, ProgramError
+    for a program of your own that cannot, and StoreError for a log that is damaged or that another process writes.
 
     ```python
     import isthmus as ist
@@ -44,7 +50,9 @@ def stream(
     ```
     """
     if log is None and (read_only or log_size is not None):
-        raise OptionError(f"{'read_only' if read_only else 'log_size'}: expected a folder as well: give {option('log')}")
+        raise OptionError(
+            f"{'read_only' if read_only else 'log_size'}: expected a folder as well: give {option('log')}"
+        )
     with ExitStack() as stack:
         if isinstance(graph, str | Path):
             graph = stack.enter_context(open_graph(graph))
@@ -54,12 +62,19 @@ def stream(
             return Live(graph, programs or (), **options)
         folder = Path(log).absolute()  # wherever the process goes
         try:
-            return opened(ReadOnly(folder) if read_only else Logged(folder, graph, log_size_of(log_size)), graph, programs, options)
+            return opened(
+                ReadOnly(folder) if read_only else Logged(folder, graph, log_size_of(log_size)),
+                graph,
+                programs,
+                options,
+            )
         except OSError as error:
             raise StoreError(f"{error.filename or log}: {error.strerror}") from error
 
 
-def opened(log: Logged | ReadOnly, graph: Graph | None, programs: Iterable[Any] | None, options: dict[str, Any]) -> Live:
+def opened(
+    log: Logged | ReadOnly, graph: Graph | None, programs: Iterable[Any] | None, options: dict[str, Any]
+) -> Live:
     """A stream that goes on with a log. The log is closed with it, or now if it cannot be opened."""
     try:
         return Live(graph, log.programs() if programs is None else programs, log=log, **options)

@@ -67,7 +67,8 @@ class Propagating(Maintained):
 
     def restore(self) -> None:
         self._from_scratch()
-        if self._labels:  # a label may be another vertex of the same component now: all are published again by the next batch
+        # a label may be another vertex of the same component now: all are published again by the next batch.
+        if self._labels:
             self._note_all()
 
     def _from_scratch(self) -> None:
@@ -88,7 +89,11 @@ class Propagating(Maintained):
     def _make_tools(self, facts: Facts) -> None:
         room = self._room
         self.marks = np.zeros(-(-room // 8) * 8, np.uint8)
-        self._piles, self._soon, self._later = np.zeros(room, np.uint8), np.empty(room, np.uint32), np.empty(2 * room, np.uint32)
+        self._piles, self._soon, self._later = (
+            np.zeros(room, np.uint8),
+            np.empty(room, np.uint32),
+            np.empty(2 * room, np.uint32),
+        )
         weighted = self.reads_weights() and self.graph.weighted
         program = Remembered(self.program, self.state, self.position)
         self.module = skeleton.build(program.name, program.text(facts), weighted, False, program.prefetched_array, True)
@@ -169,7 +174,11 @@ class Propagating(Maintained):
             self._room = n + n // 4 + 64
             arrays = [with_room(array, before, self._room) if array.size > 1 else array for array in self.state.arrays]
             changes, count = self.state.arrays[-2:]
-            arrays[self.position + 1 :] = [np.zeros(self._room, np.uint8), with_room(changes, before, self._room), count]
+            arrays[self.position + 1 :] = [
+                np.zeros(self._room, np.uint8),
+                with_room(changes, before, self._room),
+                count,
+            ]
             arrays[self.position + 1][changes[: int(count[0])]] = 1
             self.state = State(tuple(arrays), None, self.state.params, self.state.extra)
             self._lodge()
@@ -183,7 +192,9 @@ class Propagating(Maintained):
                 self.state.arrays[1][before:n] = 0
 
     def _hear(self, change: Change) -> None:
-        """Let vertices without a value hear from their in-neighbours, send along new edges, and propagate what improved."""
+        """Let vertices without a value hear from their in-neighbours, send along new edges, and propagate what
+        improved.
+        """
         if self.reads.resends:
             self._resend()
             return
@@ -215,7 +226,8 @@ class Propagating(Maintained):
     def _propagate(self, starts: Array, most: int | None = None) -> None:
         """Follow the marked vertices in `starts`, and all that improve by that.
 
-        One thread follows about `most` edges, and goes on while few vertices are active: the loop's steps would take longer.
+        One thread follows about `most` edges, and goes on while few vertices are active: the loop's steps would take
+        longer.
         """
         n, weighted = self.graph.vertices, self.reads_weights() and self.graph.weighted
         most = sizes.now.settled_alone if most is None else most
@@ -223,10 +235,27 @@ class Propagating(Maintained):
             begins, ends, targets, weights = self.graph.sides[self.sides[0]].arrays()
             while starts.size > 0:
                 _, _, edges = self.module.settle(
-                    0, n, starts, 0, 0, most, self.program.settles, self._width, begins, ends, targets,
-                    weights if weighted else NO_WEIGHTS, self.state.arrays, self.state.params, self.marks,
-                    self._piles, self._soon, self._later, np.empty(0, np.uint32), 0,
-                )  # fmt: skip
+                    0,
+                    n,
+                    starts,
+                    0,
+                    0,
+                    most,
+                    self.program.settles,
+                    self._width,
+                    begins,
+                    ends,
+                    targets,
+                    weights if weighted else NO_WEIGHTS,
+                    self.state.arrays,
+                    self.state.params,
+                    self.marks,
+                    self._piles,
+                    self._soon,
+                    self._later,
+                    np.empty(0, np.uint32),
+                    0,
+                )
                 self.effort.edges_read += int(edges)
                 starts = np.flatnonzero(self.marks[:n]).astype(np.uint32) if edges >= most else NOBODY_ACTIVE
                 if starts.size > FEW:

@@ -1,8 +1,9 @@
 """What readers of a stream see of a program: the arrays of the last batch, and what later batches replaced.
 
-A batch works on arrays of its own. At its end the published arrays are brought up to date, in a moment; a reader waits for that
-moment only. `arrays_at` gives the arrays as they were after an earlier batch, as long as a result of that batch is in use. What a
-batch replaces is noted before it is replaced, so older results are right wherever an interrupt comes.
+A batch works on arrays of its own. At its end the published arrays are brought up to date, in a moment; a reader waits
+for that moment only. `arrays_at` gives the arrays as they were after an earlier batch, as long as a result of that
+batch is in use. What a batch replaces is noted before it is replaced, so older results are right wherever an interrupt
+comes.
 """
 
 from __future__ import annotations
@@ -29,7 +30,9 @@ class Publication:
         self._number = program.graph.number
         self._replaced: deque[tuple[int, tuple[Differences, ...]]] = deque()  # by batch, the oldest first
         self._older: weakref.WeakSet[LiveResult] = weakref.WeakSet()
-        self.current = self._remembered(LiveResult(self, self._number, program.facts(), program.graph.snapshot, program.reached()))
+        self.current = self._remembered(
+            LiveResult(self, self._number, program.facts(), program.graph.snapshot, program.reached())
+        )
 
     def _remembered(self, result: LiveResult) -> LiveResult:
         self._older.add(result)
@@ -46,7 +49,8 @@ class Publication:
             before = self.arrays_at(self._number) if change.removed.size else None
             self._taken = self.program.unpublished()
             if not change.removed.size:
-                self._replaced.append((change.number, self._taken))  # first: Ctrl-C in between must not change older results
+                # First: Ctrl-C in between must not change older results.
+                self._replaced.append((change.number, self._taken))
             self.program.publish(self._taken)
             whole = self.program.compares_whole or change.added.size or change.removed.size
             self._earlier = self.current.as_earlier(before) if whole else None
@@ -57,7 +61,9 @@ class Publication:
         with self.lock:
             self._number = change.number
             about = self.program.facts(), self.program.graph.snapshot, self.program.reached()
-            self.current = self._remembered(LiveResult(self, change.number, *about, self._taken, self._naming, self._earlier))
+            self.current = self._remembered(
+                LiveResult(self, change.number, *about, self._taken, self._naming, self._earlier)
+            )
             self._make_older()
             oldest = min((result.number for result in self._older if not result.is_made), default=change.number)
             while self._replaced and self._replaced[0][0] <= oldest:

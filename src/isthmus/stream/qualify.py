@@ -1,12 +1,13 @@
 """Whether a user's program can be kept current, and if not, an example of why.
 
-- Monotone: messages keep the order of values, and a message is never better than the value it comes from. Otherwise answers would depend on
-  the order of propagation, and values could depend on themselves, along a cycle.
-- Accumulative: messages are linear in the delta: message(a + b) = message(a) + message(b). Otherwise what a vertex has sent in many deltas
-  could not be taken back at once.
+- Monotone: messages keep the order of values, and a message is never better than the value it comes from. Otherwise
+  answers would depend on the order of propagation, and values could depend on themselves, along a cycle.
+- Accumulative: messages are linear in the delta: message(a + b) = message(a) + message(b). Otherwise what a vertex has
+  sent in many deltas could not be taken back at once.
 
-Samples are tried first: values that messages lead to from the start, with weights that the graph has. If Z3 is installed, it then looks
-at all values between those (`symbolic.py`). A program that neither samples nor Z3 refute is accepted.
+Samples are tried first: values that messages lead to from the start, with weights that the graph has. If Z3 is
+installed, it then looks at all values between those (`symbolic.py`). A program that neither samples nor Z3 refute is
+accepted.
 """
 
 from __future__ import annotations
@@ -61,7 +62,11 @@ class Qualification:
 
     def refuse(self, change: Change) -> None:
         """Raise BatchError if the message fails with weights that a batch brings."""
-        fresh = change.out.weights[change.out.actions != DELETE] if change.out.weights.size and self.program.reads_weights() else None
+        fresh = (
+            change.out.weights[change.out.actions != DELETE]
+            if change.out.weights.size and self.program.reads_weights()
+            else None
+        )
         if fresh is None or not fresh.size or (fresh.min() >= min(self.weights) and fresh.max() <= max(self.weights)):
             return
         weights = sorted({*self.weights, *few(np.unique(fresh))})
@@ -73,11 +78,15 @@ class Qualification:
     def counterexample(self, weights: list[Any]) -> str | None:
         """Why the program does not qualify, by an example; None: it does, as far as is known."""
         degrees = sorted({1, 2, 3, self._largest_degree})
-        given = list(product(weights, degrees if self._asks("degree") else [1], self._places() if self._asks("vertex") else [0]))
+        given = list(
+            product(weights, degrees if self._asks("degree") else [1], self._places() if self._asks("vertex") else [0])
+        )
         if isinstance(self.program, Accumulative):
             return self._not_linear(given) or self._symbolically(weights, [])
         values = self._values(given)
-        return self._improving(values, given) or self._out_of_order(values, given) or self._symbolically(weights, values)
+        return (
+            self._improving(values, given) or self._out_of_order(values, given) or self._symbolically(weights, values)
+        )
 
     def _asks(self, argument: str) -> bool:
         return argument in self.program.message.arguments
@@ -160,7 +169,10 @@ class Qualification:
         size = max(abs(parts[0]), abs(parts[1]), abs(whole))
         if not abs(parts[0] + parts[1] - whole) > ROUNDED * size:
             return None
-        example = f"{self._call(a + b, each)} = {plain(whole)}, but {self._call(a, each)} + {self._call(b, each)} = {plain(sum(parts))}"
+        example = (
+            f"{self._call(a + b, each)} = {plain(whole)}, but {self._call(a, each)} + {self._call(b, each)} = "
+            f"{plain(sum(parts))}"
+        )
         return f"{example}: messages must be linear in the delta"
 
     # All values, by Z3
@@ -178,17 +190,28 @@ class Qualification:
         number = z3.Int if whole else z3.Real
         a, b, weight = number("a"), number("b"), (z3.Int if isinstance(weights[0], int) else z3.Real)("weight")
         degree, vertex = z3.Int("degree"), z3.Int("vertex")
-        known = [weight >= symbolic.term_of(min(weights)), weight <= symbolic.term_of(max(weights)), degree >= 1, vertex >= 0]
+        known = [
+            weight >= symbolic.term_of(min(weights)),
+            weight <= symbolic.term_of(max(weights)),
+            degree >= 1,
+            vertex >= 0,
+        ]
         known.append(vertex < max(self._vertices, 1))
         params = [self.program.values_given[name] for name in self.program.message.defaults]
 
         def sent(value: Any) -> Any:
-            return symbolic.as_term(lambda v, w, d, p: self.program.message(v, w, d, p, params), value, weight, degree, vertex)
+            return symbolic.as_term(
+                lambda v, w, d, p: self.program.message(v, w, d, p, params), value, weight, degree, vertex
+            )
 
         rest = [weight, degree, vertex]
         if isinstance(self.program, Accumulative):
             found = symbolic.satisfying([*known, sent(a + b) != sent(a) + sent(b)], [a, b, *rest])
-            return self._not_sum(found[0], found[1], (found[2], int(found[3]), int(found[4]))) if isinstance(found, list) else None
+            return (
+                self._not_sum(found[0], found[1], (found[2], int(found[3]), int(found[4])))
+                if isinstance(found, list)
+                else None
+            )
         first, second = sent(a), sent(b)
         better = first < a if self.program.combine == "min" else first > a
         reason = None
@@ -207,7 +230,9 @@ class Qualification:
         return reason
 
     def _ranges(self, values: list[Any]) -> Iterator[tuple[Any, Any]]:
-        """Ranges that all values may stay in: no better than the start, also not below 0, between the samples. None: no limit."""
+        """Ranges that all values may stay in: no better than the start, also not below 0, between the samples. None: no
+        limit.
+        """
         finite = [value for value in values if math.isfinite(value)]
         low, high = (min(finite), max(finite)) if finite else (None, None)
         assert isinstance(self.program, Monotone)

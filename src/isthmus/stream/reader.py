@@ -1,7 +1,7 @@
 """A stream's folder opened for reading, beside its writer: the snapshot of one batch, which does not change.
 
-The writer may replace checkpoints and cut the log meanwhile. What is open stays readable, as its files stay; if something is gone before
-it was opened, or a batch was read while it was written, reading begins again.
+The writer may replace checkpoints and cut the log meanwhile. What is open stays readable, as its files stay; if
+something is gone before it was opened, or a batch was read while it was written, reading begins again.
 """
 
 from __future__ import annotations
@@ -57,11 +57,14 @@ class ReadOnly(Unlogged):
     def _sync(self, found: Recovered) -> None:
         """What a reader saw must not be gone after a power cut. The writer may not have synced it yet."""
         if found.tail.path is not None:
-            with opened(found.tail.path) as file, contextlib.suppress(OSError):  # a file system that is mounted read-only
+            # a file system that is mounted read-only.
+            with opened(found.tail.path) as file, contextlib.suppress(OSError):
                 os.fsync(file)
 
     def append(self, number: int, edits: Edits, id: str | None, place: Place | None) -> None:
-        raise StoreError(f"{self.path}: the stream was opened read-only; open it without read_only=True to apply batches")
+        raise StoreError(
+            f"{self.path}: the stream was opened read-only; open it without read_only=True to apply batches"
+        )
 
     def checkpoint(self, graph: AdvancingGraph) -> None:
         raise StoreError(f"{self.path}: the stream was opened read-only; its writer writes checkpoints")

@@ -1,9 +1,11 @@
-"""Which lists programs read to stay current, and what that moves: every read of a list by a maintained program comes through here.
+"""Which lists programs read to stay current, and what that moves: every read of a list by a maintained program comes
+through here.
 
-On this machine the edges are near, and nothing is counted. On a modelled device (`FarReads`) a read is a use of a list: lists in the hot
-subgraph are hits, others cross the link, by requests or by pages as the stream's recipe says. The loops that correct answers read the
-host's memory either way; the loop of every run, which follows what has improved, reads hits from the hot subgraph itself. On a GPU
-(`cuda_reads.py`) the same is counted, and kernels read all lists where they are.
+On this machine the edges are near, and nothing is counted. On a modelled device (`FarReads`) a read is a use of a list:
+lists in the hot subgraph are hits, others cross the link, by requests or by pages as the stream's recipe says. The
+loops that correct answers read the host's memory either way; the loop of every run, which follows what has improved,
+reads hits from the hot subgraph itself. On a GPU (`cuda_reads.py`) the same is counted, and kernels read all lists
+where they are.
 """
 
 from __future__ import annotations
@@ -43,7 +45,9 @@ FLAG_BYTES = 4  # that the host reads after a kernel, to know whether to go on
 
 @dataclass
 class Transfer:
-    """What a batch moved to a device to read lists. `bytes` and `requests` include those that brought lists into the hot subgraph."""
+    """What a batch moved to a device to read lists. `bytes` and `requests` include those that brought lists into the
+    hot subgraph.
+    """
 
     bytes: int = 0
     requests: int = 0
@@ -71,7 +75,9 @@ class Reads:
     adopts = True  # a vertex that has lost its parent looks for another before it loses its value
 
     def lodge(self, owner: Maintained, arrays: tuple[Array, ...], name: str = "state") -> tuple[Array, ...]:
-        """These arrays of a program where its runs and loops find them; they stay there until it brings others of that name."""
+        """These arrays of a program where its runs and loops find them; they stay there until it brings others of that
+        name.
+        """
         return arrays
 
     def read(self, side: str, rows: Array, weights: bool) -> None:
@@ -93,12 +99,19 @@ class FarReads(Reads):
     adopts = False  # as published; it would read long lists once more
 
     def __init__(
-        self, graph: ChangingGraph, device: Device, recipe: StreamRecipe, sides: list[str], weights: bool, near_bytes: int,
+        self,
+        graph: ChangingGraph,
+        device: Device,
+        recipe: StreamRecipe,
+        sides: list[str],
+        weights: bool,
+        near_bytes: int,
         room_left: Callable[[int], int | None] = lambda index: None,
-    ) -> None:  # fmt: skip
+    ) -> None:
         """`near_bytes` hold lists or pages; the hot subgraph's index comes on top. `weights`: some program reads them.
 
-        `room_left`: bytes for lists or pages beside an index of that size, asked when vertices were added; None: as before.
+        `room_left`: bytes for lists or pages beside an index of that size, asked when vertices were added; None: as
+        before.
         """
         self._graph, self._device, self._recipe, self._weights = graph, device, recipe, weights
         self._room, self._room_left = graph.vertices, room_left
@@ -133,10 +146,16 @@ class FarReads(Reads):
     # For the loop of every run
 
     def link(self, names: list[str], arrays: list[Array]) -> ModelLink:
-        return ModelLink(arrays, self._device) if self.pages is None else LruPagedLink(arrays, names, self._device, self.pages)
+        return (
+            ModelLink(arrays, self._device)
+            if self.pages is None
+            else LruPagedLink(arrays, names, self._device, self.pages)
+        )
 
     def cache(self, sides: list[Side]) -> Cache:
-        """The hot subgraph, for programs that follow one side: the loop serves a vertex on all of its sides or on none."""
+        """The hot subgraph, for programs that follow one side: the loop serves a vertex on all of its sides or on
+        none.
+        """
         return self.hot if self.hot is not None and len(sides) == 1 else Cache()
 
     def shared(self, array: Array) -> Shared | None:
@@ -150,10 +169,13 @@ class FarReads(Reads):
         hits = int(trace.total("hit_edges"))
         found.add(
             Transfer(
-                int(trace.total("bytes")), int(trace.total("requests")), hits, int(trace.total("active_edges")) - hits,
+                int(trace.total("bytes")),
+                int(trace.total("requests")),
+                hits,
+                int(trace.total("active_edges")) - hits,
                 modelled=run.seconds["modelled"],
             )
-        )  # fmt: skip
+        )
 
     # For correction
 
@@ -179,7 +201,11 @@ class FarReads(Reads):
 
     def _widths(self, weights: bool) -> tuple[int, ...]:
         snapshot = self._graph.snapshot
-        return (snapshot.target_bytes, snapshot.weight_bytes) if weights and snapshot.weighted else (snapshot.target_bytes,)
+        return (
+            (snapshot.target_bytes, snapshot.weight_bytes)
+            if weights and snapshot.weighted
+            else (snapshot.target_bytes,)
+        )
 
     def _count(self, moved: Moved, edges: int, missed: int) -> None:
         """Count a launch. Its kernel fetches its edges itself; a fault stops it until the page has come."""
@@ -192,13 +218,17 @@ class FarReads(Reads):
         """The changed edges of a batch are copied to the device: both ends, and weights."""
         size = edges * (self._graph.snapshot.target_bytes + sum(self._widths(self._weights)))
         if size and not self.recomputes:
-            seconds = float(costs.bulk(self._device, size)) + float(costs.kernel(self._device, edges, sum(self._widths(self._weights))))
+            seconds = float(costs.bulk(self._device, size)) + float(
+                costs.kernel(self._device, edges, sum(self._widths(self._weights)))
+            )
             self.transfer.add(Transfer(batch_bytes=size, modelled=seconds))
 
     # When the snapshot advances
 
     def opened(self) -> Transfer:
-        """All programs have their first answers: what that moved. The hot subgraph takes up what was used most, or the shortest lists."""
+        """All programs have their first answers: what that moved. The hot subgraph takes up what was used most, or the
+        shortest lists.
+        """
         if self.hot is not None:
             start = clock()
             self._replace(self.hot, [], {})
@@ -236,11 +266,15 @@ class FarReads(Reads):
         self._room = room
 
     def _replace(self, hot: HotSubgraph, changed: list[Array], changes: dict[str, SideChanges]) -> None:
-        """Refresh lists that have changed, and go over to the hottest ones; they are read by zero-copy, unless `changes` suffice."""
+        """Refresh lists that have changed, and go over to the hottest ones; they are read by zero-copy, unless
+        `changes` suffice.
+        """
         self._bring(hot, hot.replace(self._lists(), changed), changes, moves=not hot.on_read)
 
     def _bring(self, hot: HotSubgraph, fresh: Array, changes: dict[str, SideChanges], moves: bool = True) -> None:
-        """Fill the places of these keys; `moves`: their lists have to cross the link. `changes`: only these have, if there are any."""
+        """Fill the places of these keys; `moves`: their lists have to cross the link. `changes`: only these have, if
+        there are any.
+        """
         brought = Moved()
         for side in self._sides:
             keys = fresh[(fresh >= hot.offset(side)) & (fresh < hot.offset(side) + hot.room)]
@@ -255,7 +289,9 @@ class FarReads(Reads):
         launches = 6 if hot.ranked else 3  # compaction, places, copies; before them ranks, a prefix sum and marks
         seconds = max(brought.link_seconds, float(costs.scan(self._device, near, launches)))
         self.transfer.add(
-            Transfer(brought.bytes, brought.requests, upkeep_bytes=brought.bytes, upkeep_modelled=seconds, modelled=seconds)
+            Transfer(
+                brought.bytes, brought.requests, upkeep_bytes=brought.bytes, upkeep_modelled=seconds, modelled=seconds
+            )
         )
 
     def _load(self, hot: HotSubgraph, side: str, keys: Array) -> None:

@@ -1,4 +1,5 @@
-"""Recipes of streams on a device: how lists are read that programs need to stay current (Grapin, section 7, and what it is compared with).
+"""Recipes of streams on a device: how lists are read that programs need to stay current (Grapin, section 7, and what it
+is compared with).
 
 | recipe | lists |
 |---|---|
@@ -8,10 +9,10 @@
 | `grapin-page` | through pages of 4 KB, the least recently used evicted |
 | `grapin-recompute` | by zero-copy, and every batch is computed from scratch |
 
-All but the first are as published, except that vertices without a value hear from their in-neighbours. Grapin's release lets every
-reached vertex send again, and only that explains the volumes of its Table 1; NAME:resend, such as `grapin:resend`, does so. On a
-device a vertex that has lost its parent does not look for another first, unlike on this machine: for a hub in far memory that would
-read a long list once more.
+All but the first are as published, except that vertices without a value hear from their in-neighbours. Grapin's release
+lets every reached vertex send again, and only that explains the volumes of its Table 1; NAME:resend, such as
+`grapin:resend`, does so. On a device a vertex that has lost its parent does not look for another first, unlike on this
+machine: for a hub in far memory that would read a long list once more.
 """
 
 from __future__ import annotations
@@ -41,11 +42,22 @@ RECIPES = {
     recipe.name: recipe
     for recipe in (
         StreamRecipe("auto", "lists that are read stay near while they are used often", hot=True, on_read=True),
-        StreamRecipe("grapin", "lists used often are loaded after every batch, others are read directly", hot=True, colour="cache"),
-        StreamRecipe("grapin-zc", "lists are read directly", colour="zero_copy"),
-        StreamRecipe("grapin-page", "lists are read through 4 KB pages, of which some stay near", pages=True, colour="unified"),
         StreamRecipe(
-            "grapin-recompute", "every batch from scratch, lists are read directly", recomputes=True, colour="resident", dash="--"
+            "grapin",
+            "lists used often are loaded after every batch, others are read directly",
+            hot=True,
+            colour="cache",
+        ),
+        StreamRecipe("grapin-zc", "lists are read directly", colour="zero_copy"),
+        StreamRecipe(
+            "grapin-page", "lists are read through 4 KB pages, of which some stay near", pages=True, colour="unified"
+        ),
+        StreamRecipe(
+            "grapin-recompute",
+            "every batch from scratch, lists are read directly",
+            recomputes=True,
+            colour="resident",
+            dash="--",
         ),
     )
 }
@@ -62,4 +74,10 @@ def stream_recipe(name: str | None) -> StreamRecipe:
         return base
     if base.recomputes:
         raise OptionError(f"policy: {base.name} computes from scratch, so {RESEND} has no meaning there; got {name!r}")
-    return replace(base, name=name, words=f"{base.words}; every reached vertex sends again after every batch", resends=True, dash=":")
+    return replace(
+        base,
+        name=name,
+        words=f"{base.words}; every reached vertex sends again after every batch",
+        resends=True,
+        dash=":",
+    )

@@ -1,8 +1,9 @@
 """Batches as bytes: what the log keeps of each.
 
-A record is the length of a JSON text, the text, and raw little-endian arrays behind it. The text names the arrays, the id that the client
-gave the batch, and how far an input file had been read. Integers take the least width that holds them; texts are their lengths and their
-UTF-8 bytes. Nothing is pickled, and what is read back is checked as if a user had given it.
+A record is the length of a JSON text, the text, and raw little-endian arrays behind it. The text names the arrays, the
+id that the client gave the batch, and how far an input file had been read. Integers take the least width that holds
+them; texts are their lengths and their UTF-8 bytes. Nothing is pickled, and what is read back is checked as if a user
+had given it.
 """
 
 from __future__ import annotations
@@ -71,7 +72,9 @@ def parts_of(name: str, values: Array | None) -> list[tuple[str, Array]]:
         texts = [text.encode() for text in values.tolist()]
         lengths = np.array([len(text) for text in texts], np.int64)
         return [(name + LENGTHS, narrowed(lengths)), (name, np.array(bytearray(b"".join(texts)), np.uint8))]
-    return [(name, narrowed(values) if name not in ("wishes", "weights") else values.astype(values.dtype.newbyteorder("<")))]
+    return [
+        (name, narrowed(values) if name not in ("wishes", "weights") else values.astype(values.dtype.newbyteorder("<")))
+    ]
 
 
 def narrowed(values: Array) -> Array:
@@ -99,7 +102,9 @@ def decode(data: bytes, kinds: Kinds) -> Record:
 
 
 def is_place(place: Place) -> bool:
-    return isinstance(place.name, str) and type(place.rows) is int and place.rows >= 0 and isinstance(place.checksum, str)
+    return (
+        isinstance(place.name, str) and type(place.rows) is int and place.rows >= 0 and isinstance(place.checksum, str)
+    )
 
 
 def arrays_of(listed: list[Any], data: bytes, at: int) -> dict[str, Array]:

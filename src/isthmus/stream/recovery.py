@@ -37,7 +37,12 @@ class Recovered:
     notes: list[str] = field(default_factory=list)
 
     def as_dict(self) -> dict[str, Any]:
-        return {"batch": self.tail.number, "checkpoint": self.checkpoint, "log_bytes": self.bytes, "cut_bytes": self.tail.torn}
+        return {
+            "batch": self.tail.number,
+            "checkpoint": self.checkpoint,
+            "log_bytes": self.bytes,
+            "cut_bytes": self.tail.torn,
+        }
 
 
 def manifest_of(folder: Path) -> dict[str, Any]:
@@ -73,7 +78,9 @@ def recovered(folder: Path, seed: int, home: Home) -> Recovered:
             graph.close()
             raise
         found.damaged = set(troubles)
-        found.notes = [f"checkpoint of batch {batch} is damaged, and not used: {error}" for batch, error in troubles.items()] + found.notes
+        found.notes = [
+            f"checkpoint of batch {batch} is damaged, and not used: {error}" for batch, error in troubles.items()
+        ] + found.notes
         return found
     if troubles:
         raise StoreError(f"{folder}: no checkpoint can be used: {'; '.join(map(str, troubles.values()))}; {HELP}")

@@ -1,4 +1,6 @@
-"""Programs of a stream as its folder keeps them: by name, with options. A program of the user's own is code, and must be given again."""
+"""Programs of a stream as its folder keeps them: by name, with options. A program of the user's own is code, and must
+be given again.
+"""
 
 from __future__ import annotations
 
@@ -30,8 +32,17 @@ def recalled(kept: list[Any], folder: str) -> list[Wanted]:
     found = []
     for each in kept:
         if "given" in each:
-            raise OptionError(f"{folder}: its stream maintained {each['given']}, which is not kept in a file: give programs=[...] again")
-        found.append(Wanted(ALGORITHMS[each["algorithm"]], {name: value_of(item) for name, item in each["options"].items()}, each["name"]))
+            raise OptionError(
+                f"{folder}: its stream maintained {each['given']}, which is not kept in a file: give "
+                f"programs=[...] again"
+            )
+        found.append(
+            Wanted(
+                ALGORITHMS[each["algorithm"]],
+                {name: value_of(item) for name, item in each["options"].items()},
+                each["name"],
+            )
+        )
     return found
 
 

@@ -1,8 +1,9 @@
 """What programs share that are kept current by values and residuals: x = values + the effect of the residuals.
 
-Rounding: every value that is added to loses up to half a unit in its last place, and the residuals no longer say exactly what the values
-lack. `_lost` counts what this may come to since residuals were last computed from the values. When it could matter, they are computed
-anew, in one pass over all edges, so that answers do not drift however many batches come.
+Rounding: every value that is added to loses up to half a unit in its last place, and the residuals no longer say
+exactly what the values lack. `_lost` counts what this may come to since residuals were last computed from the values.
+When it could matter, they are computed anew, in one pass over all edges, so that answers do not drift however many
+batches come.
 """
 
 from __future__ import annotations
@@ -25,7 +26,8 @@ from isthmus.stream.maintained import DIFFERENCE, Array, Differences, Maintained
 
 NO_WEIGHTS = np.empty(0, np.int32)
 VERTEX_BYTES = 1 + 4  # a mark, an entry in a queue
-ROUNDING = 4 * np.finfo(np.float64).eps  # of a value, lost in an iteration: the value, its message and its residual are rounded
+# of a value, lost in an iteration: the value, its message and its residual are rounded.
+ROUNDING = 4 * np.finfo(np.float64).eps
 
 
 class MaintainedResiduals(Maintained):
@@ -82,10 +84,14 @@ class MaintainedResiduals(Maintained):
         """Compile the loops that bring answers up to date."""
         self._weighted = self.reads_weights() and self.graph.weighted
         text = self.program.text(facts)
-        self._module = skeleton.build(self.program.name, text, self._weighted, False, self.program.prefetched_array, True)
+        self._module = skeleton.build(
+            self.program.name, text, self._weighted, False, self.program.prefetched_array, True
+        )
 
     def _follow(self, starts: Array) -> bool:
-        """Let one thread follow these vertices and all that become active; False: there were too many, and the others are marked."""
+        """Let one thread follow these vertices and all that become active; False: there were too many, and the others
+        are marked.
+        """
         if not self.graph.lists_are_near:
             self._marks[starts] = 1
             return False
@@ -102,7 +108,9 @@ class MaintainedResiduals(Maintained):
         return int(edges) < most
 
     def _execute(self, start: Array | None) -> tuple[ByDeltas, State]:
-        """Let the loop of every run go on from these vertices (None: all); returns the program and the state as it left them."""
+        """Let the loop of every run go on from these vertices (None: all); returns the program and the state as it left
+        them.
+        """
         state = State(self.state.arrays, start, self.state.params)
         program = self.program.resumed(state)
         self.session.holdings.follow(self.graph.snapshot)
@@ -134,7 +142,9 @@ class MaintainedResiduals(Maintained):
         return scores
 
     def near_bytes(self, vertices: int) -> int:
-        """When it is published: differences of this batch and the last, scores before and after, three temporary arrays."""
+        """When it is published: differences of this batch and the last, scores before and after, three temporary
+        arrays.
+        """
         arrays = self.program.state_bytes + VERTEX_BYTES + self.more_bytes
         return arrays * with_spare(vertices) + vertices * (2 * DIFFERENCE + 5 * 8 + 1)
 
@@ -159,4 +169,8 @@ class MaintainedResiduals(Maintained):
             return (changed + first).astype(np.uint32), before[changed], now[changed]
 
         parts = self.team.split(part, n) or [part(0, 0)]
-        return (Differences(*(np.concatenate(column) if len(column) > 1 else column[0] for column in zip(*parts, strict=True))),)
+        return (
+            Differences(
+                *(np.concatenate(column) if len(column) > 1 else column[0] for column in zip(*parts, strict=True))
+            ),
+        )

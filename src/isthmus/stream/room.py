@@ -1,11 +1,12 @@
-"""What a stream takes of its memory budget: the graph, its ids, all arrays of the maintained programs, and a run of one of them.
+"""What a stream takes of its memory budget: the graph, its ids, all arrays of the maintained programs, and a run of one
+of them.
 
-A budget that cannot work is refused before programs compute anything, and the error names the smallest that does. Programs count their
-arrays for the worst batch, one that changes all values (`Maintained.near_bytes`). Runs on a graph in memory find the edges there. What a
-batch brings is not counted, nor the columns of results that are looked at.
+A budget that cannot work is refused before programs compute anything, and the error names the smallest that does.
+Programs count their arrays for the worst batch, one that changes all values (`Maintained.near_bytes`). Runs on a graph
+in memory find the edges there. What a batch brings is not counted, nor the columns of results that are looked at.
 
-For a graph on disk, the positions of its lists and the changes since it was stored are near. The budget beyond the minimum is for runs,
-which read edges from disk, and for changes.
+For a graph on disk, the positions of its lists and the changes since it was stored are near. The budget beyond the
+minimum is for runs, which read edges from disk, and for changes.
 """
 
 from __future__ import annotations
@@ -29,32 +30,41 @@ if TYPE_CHECKING:
     from isthmus.runtime.session import Session
     from isthmus.stream.maintained import Maintained
 
-ID_BYTES = {"dense": 16, "int64": 48, "string": 300}  # per vertex: ids by number, back, and in order; texts are Python's
+# Per vertex: ids by number, back, and in order; texts are Python's.
+ID_BYTES = {"dense": 16, "int64": 48, "string": 300}
 UNLIMITED = 1 << 62
 LEAST_CHANGES = 256 << 10  # bytes for changes in every budget: some ten thousand changes; less for a small graph
-CHANGES = 16  # one part in sixteen of the memory beyond the minimum is the room for changes, and HELD parts are kept for them
-# Times the room: the changes in the snapshot that is merged, 1; in the current one, and in the next while a batch is applied, FULL of
-# `merger.py` each; those since the merge began, in the merged graph and its next one, FULL - 1 each; and as batches that wait for it.
+# One part in sixteen of the memory beyond the minimum is the room for changes, and HELD parts are kept for them.
+CHANGES = 16
+# Times the room: the changes in the snapshot that is merged, 1; in the current one, and in the next while a batch is
+# applied, FULL of `merger.py` each; those since the merge began, in the merged graph and its next one, FULL - 1 each;
+# and as batches that wait for it.
 HELD = 6
-LISTS_HELD = 5  # copies of the positions of lists: of these three, of the merged graph, and of its next one while it catches up
+# Copies of the positions of lists: of these three, of the merged graph, and of its next one while it catches up.
+LISTS_HELD = 5
 CHECKED = BLOCK // 8  # bytes of edges per byte of their checksums
 IDS_HELD = 2  # copies of the ids: the merged graph has its own
 
 
-def room_for_runs(graph: AdvancingGraph, graph_bytes: int, programs: Sequence[Maintained], budget: int, threads: int) -> int:
+def room_for_runs(
+    graph: AdvancingGraph, graph_bytes: int, programs: Sequence[Maintained], budget: int, threads: int
+) -> int:
     """The budget of runs; BudgetError if there is not enough beside the graph and the programs.
 
     A run counts the edges and its program's state, which are there already: they are added to its budget.
     """
     n = graph.vertices
-    near = sum(program.near_bytes(n) for program in programs) + n * ID_BYTES.get(graph.changing_ids.kind, ID_BYTES["int64"])
+    near = sum(program.near_bytes(n) for program in programs) + n * ID_BYTES.get(
+        graph.changing_ids.kind, ID_BYTES["int64"]
+    )
     splits = [(program.running(), split_of(program.running(), graph, threads)) for program in programs]
     there = min((counted(graph, program, split) for program, split in splits), default=0)
     least = graph_bytes + near + max((split.whole for _, split in splits), default=there) - there
     if budget < least:
         names = ", ".join(program.name for program in programs)
         raise BudgetError(
-            f"a stream on {graph}{' with ' if names else ''}{names} needs at least {format_size(least)} near memory (edges "
+            f"a stream on {graph}{' with ' if names else ''}{names} needs at least {format_size(least)} near "
+            f"memory (edges "
             f"{format_size(graph_bytes)}, programs and ids {format_size(near)}); got {format_size(budget)}. "
             f"Give {option('memory', f'{least // 10**6 + 1}MB')} or more"
         )
@@ -87,30 +97,40 @@ def room_on_disk(
     n, snapshot, sides = graph.vertices, graph.snapshot, 2 if graph.directed else 1
     ids = IDS_HELD * n * ID_BYTES.get(graph.changing_ids.kind, ID_BYTES["int64"])
     near = sum(program.near_bytes(n) for program in programs) + ids
-    lists = sides * (LISTS_HELD * snapshot.list_bytes("out") + 2 * 16 * n)  # and where gathered lists lie, of both graphs
+    # And where gathered lists lie, of both graphs.
+    lists = sides * (LISTS_HELD * snapshot.list_bytes("out") + 2 * 16 * n)
     buffers = 4 * min(sizes.now.merged, snapshot.edge_bytes) + 2 * min(sizes.now.gathered, snapshot.edge_bytes)
     fences = graph.near_bytes - sides * snapshot.list_bytes("out")
-    tables = 2 * fences + 3 * sides * snapshot.edge_bytes // CHECKED  # of this graph and the merged one; a merge has checksums of its own
+    # of this graph and the merged one; a merge has checksums of its own.
+    tables = 2 * fences + 3 * sides * snapshot.edge_bytes // CHECKED
     buffers += (threads + 2) * sizes.now.staging + tables
     running = [program.running() for program in programs]
-    splits = [split_for(program, snapshot, recipe_for(program, session), None, "0%", threads, policy) for program in running]
+    splits = [
+        split_for(program, snapshot, recipe_for(program, session), None, "0%", threads, policy) for program in running
+    ]
     there = min((n * program.state_bytes + program.table_bytes(snapshot) for program in running), default=0)
     run = max((split.least for split in splits), default=there)
     few = min(LEAST_CHANGES, max(BLOCK, snapshot.edge_bytes // CHANGES))
     least = near + lists + buffers + run - there + HELD * few
-    edge_bytes = max((sum(snapshot.slots(side) for side in program.sides) * entry_bytes(program, graph) for program in running), default=0)
+    edge_bytes = max(
+        (sum(snapshot.slots(side) for side in program.sides) * entry_bytes(program, graph) for program in running),
+        default=0,
+    )
     share = re.fullmatch(r"\s*([0-9.]+)\s*%\s*", memory) if isinstance(memory, str) else None
     if share:
         budget = least + int(edge_bytes * parse_share(share[1]))
     if budget < least:
         names = ", ".join(program.name for program in programs)
         raise BudgetError(
-            f"a stream on {graph}{' with ' if names else ''}{names}, its edges on disk, needs at least {format_size(least)} near memory "
-            f"(positions of lists {format_size(lists)}, programs and ids {format_size(near)}); got {format_size(budget)}. "
+            f"a stream on {graph}{' with ' if names else ''}{names}, its edges on disk, needs at least "
+            f"{format_size(least)} near memory "
+            f"(positions of lists {format_size(lists)}, programs and ids {format_size(near)}); got "
+            f"{format_size(budget)}. "
             f"Give {option('memory', f'{least // 10**6 + 1}MB')} or more"
         )
     changes = (budget - least) // CHANGES
-    lent = sum(program.publishing_bytes(n) for program in programs)  # runs let go of their edges before a batch is published
+    # Runs let go of their edges before a batch is published.
+    lent = sum(program.publishing_bytes(n) for program in programs)
     return DiskRoom(budget, run + budget - least - HELD * changes + lent, few + changes)
 
 

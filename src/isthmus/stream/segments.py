@@ -1,8 +1,8 @@
 """The files of a log. A segment is named for the last batch before it: `log-000000000041` begins with batch 42.
 
-A segment is only begun when all batches of the one before are on disk. So only the last one can have a torn tail: a frame that a crash
-has left unfinished, which no client was told of. It is cut off. A frame that is damaged elsewhere, or that a later frame knows to have been
-on disk, held an acknowledged batch: that is an error, with file and offset.
+A segment is only begun when all batches of the one before are on disk. So only the last one can have a torn tail: a
+frame that a crash has left unfinished, which no client was told of. It is cut off. A frame that is damaged elsewhere,
+or that a later frame knows to have been on disk, held an acknowledged batch: that is an error, with file and offset.
 """
 
 from __future__ import annotations
@@ -65,7 +65,8 @@ class Reading:
         if not older:
             raise missing(self.folder, self.since + 1, segments[0][0] if segments else None)
         number = segments[older[-1]][0]
-        for at, (before, path) in enumerate(segments[older[-1] :], older[-1]):  # those before it belong to older checkpoints
+        # Those before it belong to older checkpoints.
+        for at, (before, path) in enumerate(segments[older[-1] :], older[-1]):
             if before != number:
                 raise missing(self.folder, number + 1, before)
             yield from self._batches(path, before, at == len(segments) - 1)
@@ -82,7 +83,9 @@ class Reading:
             for frame in frames(file, self.seed, str(path), size):
                 kind, expected = frame.header.kind, number + (frame.header.kind == BATCH)
                 if (kind == BEGIN) != (frame.at == 0) or frame.header.number != expected:
-                    raise StoreError(f"{path}: byte {frame.at}: expected batch {expected}, found {frame.header.number}; {HELP}")
+                    raise StoreError(
+                        f"{path}: byte {frame.at}: expected batch {expected}, found {frame.header.number}; {HELP}"
+                    )
                 synced = max(synced, frame.header.synced)
                 unsure = [each for each in unsure if each[0] > synced]
                 if kind == BATCH:
@@ -123,7 +126,8 @@ def opened(path: Path) -> Iterator[int]:
 def begin(folder: Path, seed: int, number: int, again: bool = False) -> int:
     """Make the segment that begins after batch `number`; it is on disk when this returns its open file.
 
-    `again`: over one that a writer has left unfinished. Otherwise one that is there is another writer's, and may have its batches.
+    `again`: over one that a writer has left unfinished. Otherwise one that is there is another writer's, and may have
+    its batches.
     """
     path = folder / name_of(number)
     file = os.open(path, os.O_RDWR | os.O_CREAT | (os.O_TRUNC if again else os.O_EXCL) | os.O_NOFOLLOW, 0o644)

@@ -1,8 +1,10 @@
-"""Scores that spread along edges, on a graph that changes: what has become wrong is taken back and sent anew (after Grapin's PageRank).
+"""Scores that spread along edges, on a graph that changes: what has become wrong is taken back and sent anew (after
+Grapin's PageRank).
 
-What a vertex has sent so far along a deleted edge is taken back, and sent along an inserted one. By its changed number of edges all its
-other messages are off too. Correcting these takes a pass over all its edges, for hubs a long one, and most are off by very little. So
-they wait, as long as the bound on the error has room for what they are off by, all together (`programs/spreading.py`).
+What a vertex has sent so far along a deleted edge is taken back, and sent along an inserted one. By its changed number
+of edges all its other messages are off too. Correcting these takes a pass over all its edges, for hubs a long one, and
+most are off by very little. So they wait, as long as the bound on the error has room for what they are off by, all
+together (`programs/spreading.py`).
 """
 
 from __future__ import annotations
@@ -24,7 +26,8 @@ from isthmus.stream.maintained import Array, Effort
 from isthmus.stream.residuals import NO_WEIGHTS, ROUNDING, MaintainedResiduals
 from isthmus.stream.sweeping import EPSILON
 
-LARGEST = 1.05  # of strength ÷ divisor: with more, vertices would send more than they have, and scores might grow without end
+# of strength ÷ divisor: with more, vertices would send more than they have, and scores might grow without end.
+LARGEST = 1.05
 STRENGTH_ERROR = 1e-12  # relative error of a sum of weights at which it is summed anew
 
 
@@ -67,7 +70,9 @@ class ShiftedScores(MaintainedResiduals):
             sums = np.add.reduceat(np.where(out.actions == DELETE, 0.0, out.weights), out.cuts[:-1])
             sums[tails < before] += self._strength[tails[tails < before]]
         if not np.isfinite(sums).all():
-            raise BatchError(f"the weights of a vertex would sum up to more than float64 holds, and {self.name} divides by their sum")
+            raise BatchError(
+                f"the weights of a vertex would sum up to more than float64 holds, and {self.name} divides by their sum"
+            )
 
     def correct(self, change: Change) -> None:
         """Nothing: what was sent along deleted edges is known without them."""
@@ -78,7 +83,10 @@ class ShiftedScores(MaintainedResiduals):
         n = self.graph.vertices
         self._grow(before, self.program.arriving(n), self.state.params[1])
         if self._room > self._strength.size:
-            self._strength, self._inexact = with_room(self._strength, before, self._room), with_room(self._inexact, before, self._room)
+            self._strength, self._inexact = (
+                with_room(self._strength, before, self._room),
+                with_room(self._inexact, before, self._room),
+            )
         self._inexact[before:n] = 0.0
         self.state.arrays[3][before:n] = self._strength[before:n] = 1.0 if self.program.fixed_divisors else 0.0
 
@@ -102,20 +110,30 @@ class ShiftedScores(MaintainedResiduals):
             self._behind = np.union1d(self._behind, tails)
         factor, threshold, absorber = self.state.params
         given = (values, residual, divisors, factor, threshold, absorber, self._marks)
-        sent = np.abs(values[out.vertices] * amounts) / np.where(divisors[out.vertices] > 0, divisors[out.vertices], np.inf)
+        sent = np.abs(values[out.vertices] * amounts) / np.where(
+            divisors[out.vertices] > 0, divisors[out.vertices], np.inf
+        )
         self._lost += ROUNDING * factor * float(sent.max(initial=0.0) if self.bounds_each else sent.sum())
-        self.in_parts(lambda a, b: deltas.shift_arcs(out.vertices, out.others, amounts, a, b, *given), out.vertices.size)
+        self.in_parts(
+            lambda a, b: deltas.shift_arcs(out.vertices, out.others, amounts, a, b, *given), out.vertices.size
+        )
         self.effort.edges_read += int(out.vertices.size)
 
     def _change_strengths(self, tails: Array, amounts: Array | None, cuts: Array) -> None:
-        """Bring the sums of weights of these vertices up to date; those that differences may have made inexact are summed anew."""
+        """Bring the sums of weights of these vertices up to date; those that differences may have made inexact are
+        summed anew.
+        """
         if amounts is None:
             begins, ends = self.ends_of("out")
             self._strength[tails] = ends[tails] - begins[tails]
             return
         self._strength[tails] += np.add.reduceat(amounts, cuts[:-1])
-        self._inexact[tails] += EPSILON * np.abs(self._strength[tails]) + np.add.reduceat(EPSILON * np.abs(amounts), cuts[:-1])
-        for some, (begins, ends, _, weights) in self.pieces("out", tails[self._inexact[tails] >= STRENGTH_ERROR * self._strength[tails]]):
+        self._inexact[tails] += EPSILON * np.abs(self._strength[tails]) + np.add.reduceat(
+            EPSILON * np.abs(amounts), cuts[:-1]
+        )
+        for some, (begins, ends, _, weights) in self.pieces(
+            "out", tails[self._inexact[tails] >= STRENGTH_ERROR * self._strength[tails]]
+        ):
             for u in some.tolist():
                 self._strength[u] = weights[begins[u] : ends[u]].sum(dtype=np.float64)
                 self._inexact[u] = EPSILON * self._strength[u]
@@ -133,7 +151,11 @@ class ShiftedScores(MaintainedResiduals):
         silent = behind[values[behind] == 0]
         divisors[silent] = self._strength[silent]  # nothing was sent yet
         strength = self._strength[behind]
-        off = np.where(strength > 0, factor * np.abs(values[behind]) * np.abs(strength / np.maximum(divisors[behind], 1e-300) - 1), 0.0)
+        off = np.where(
+            strength > 0,
+            factor * np.abs(values[behind]) * np.abs(strength / np.maximum(divisors[behind], 1e-300) - 1),
+            0.0,
+        )
         largest = min(LARGEST, (1 + 1 / factor) / 2)
         return off, (strength > largest * divisors[behind]) & (off > 0)
 
@@ -144,8 +166,21 @@ class ShiftedScores(MaintainedResiduals):
         values, residual, _, divisors = self.state.arrays
         begins, ends, targets, weights = self.graph.sides["out"].arrays()
         weights = weights if self._weighted else NO_WEIGHTS
-        given = (begins, ends, targets, weights, self._strength, values, residual, divisors, *self.state.params, self._marks)
-        self.effort.edges_read += int(sum(self.in_parts(lambda a, b: deltas.shift_lists(rows, a, b, *given), rows.size)))
+        given = (
+            begins,
+            ends,
+            targets,
+            weights,
+            self._strength,
+            values,
+            residual,
+            divisors,
+            *self.state.params,
+            self._marks,
+        )
+        self.effort.edges_read += int(
+            sum(self.in_parts(lambda a, b: deltas.shift_lists(rows, a, b, *given), rows.size))
+        )
 
     def renumber(self, change: Change) -> None:
         movers, holes, n = change.movers, change.holes, self.graph.vertices

@@ -39,7 +39,9 @@ class Updates(ABC):
 
     @abstractmethod
     def read(self, count: int, seconds: float | None = None) -> Rows | None:
-        """At most `count` rows; None: there are no more. A pipe waits until `seconds` after the first one arrived (None: for ever)."""
+        """At most `count` rows; None: there are no more. A pipe waits until `seconds` after the first one arrived
+        (None: for ever).
+        """
 
     def everything(self) -> Rows:
         """All rows that are left."""
@@ -110,7 +112,9 @@ class TextUpdates(Updates):
                 break
             if block.strip():
                 where = line_numbers(self.name, block, before)
-                found = found.and_then(Rows(self.name, [(self._parser.table(block, where), where)], self._lines.arrived))
+                found = found.and_then(
+                    Rows(self.name, [(self._parser.table(block, where), where)], self._lines.arrived)
+                )
         return found if len(found) else None
 
     def close(self) -> None:
@@ -163,7 +167,9 @@ def from_stream(what: Any, needed: tuple[str, ...]) -> Updates:
 def from_file(path: Path, kinds: Kinds, format: str | None, needed: tuple[str, ...]) -> Updates:
     if not path.exists():
         if is_address(path):
-            raise GraphFormatError(f"{address(path)}: is an address, expected a file on this machine; download it first")
+            raise GraphFormatError(
+                f"{address(path)}: is an address, expected a file on this machine; download it first"
+            )
         raise GraphFormatError(f"{path}: no such file")
     if path.is_dir():
         raise GraphFormatError(f"{path}: is a folder; expected a file of updates")

@@ -1,7 +1,8 @@
-"""Scores that spread along edges, kept current: when `shifting.py` has corrected residuals at the changed edges, they are sent on until
-the bound on the error holds.
+"""Scores that spread along edges, kept current: when `shifting.py` has corrected residuals at the changed edges, they
+are sent on until the bound on the error holds.
 
-One thread follows the vertices with most residual per edge; if that takes too long, passes over all edges do (`sweeping.py`).
+One thread follows the vertices with most residual per edge; if that takes too long, passes over all edges do
+(`sweeping.py`).
 """
 
 from __future__ import annotations
@@ -21,14 +22,17 @@ from isthmus.stream.shifting import ShiftedScores
 from isthmus.stream.sweeping import EPSILON, Passes
 
 ROUNDED = 0.05  # of the allowed error, for rounding; then residuals are computed anew
-ATTEMPTS = 64  # to restore the bound; a `tol` that float64 cannot reach is given up then, and the result says that it has not converged
+# to restore the bound; a `tol` that float64 cannot reach is given up then, and the result says that it has not
+# converged.
+ATTEMPTS = 64
 ROOM = 0.75  # of the allowed error, for residuals when the bound had to be restored
 WIDE = 16  # sweep if the vertices whose messages must be corrected have more than this part of all edges
 PART = 4  # of all edges, that one thread follows at most: then a pass over all of them takes less time
 STEP = 4.0  # by which the density of residuals that are followed falls
 WAITING = 0.25  # of the allowed error, for messages that are off; when it is used up, half of that is corrected
 LOSS = 1e-3  # of the allowed error, that rounding to single precision may come to in a pass
-SLOW = 0.7  # of the residuals, left by a pass that sends them: then sweeps, which leave about its square, take less time
+# of the residuals, left by a pass that sends them: then sweeps, which leave about its square, take less time.
+SLOW = 0.7
 SWEPT = 0.9  # of the allowed error, at most, is used by sweeps: the next batch needs some
 STUCK = 0.999  # of the change of the sweep before: rounding lets no sweep come nearer
 
@@ -37,7 +41,8 @@ class MaintainedSpreading(ShiftedScores):
     """Scores within a bound on their error, in sum or at every vertex."""
 
     _halting = STUCK  # of the change of the sweep before: then sweeps end
-    _expected, _found = LEFT, LEFT  # of the change of a sweep, left as residuals: what is expected, and what was measured last
+    # of the change of a sweep, left as residuals: what is expected, and what was measured last.
+    _expected, _found = LEFT, LEFT
 
     def _start(self) -> None:
         facts, n = self.facts(), self.graph.vertices
@@ -161,7 +166,9 @@ class MaintainedSpreading(ShiftedScores):
         self.effort.edges_read += passes.edges
 
     def _send(self, passes: Passes) -> float:
-        """Send all residuals on, and correct all messages; returns what residuals and corrections may have been, in sum."""
+        """Send all residuals on, and correct all messages; returns what residuals and corrections may have been, in
+        sum.
+        """
         sums, n = self._sums(), self.graph.vertices
         before, stretch = sums.left + self.program.off, self.program.stretch(sums, self.facts())
         sent = before + abs(stretch[0] * sums.total)
@@ -193,7 +200,9 @@ class MaintainedSpreading(ShiftedScores):
         self.program.off = self._lost
 
     def _swept_enough(self) -> tuple[float, float]:
-        """The sum of residuals at which they are measured, if that is expected, and at which sweeps end, if that was measured."""
+        """The sum of residuals at which they are measured, if that is expected, and at which sweeps end, if that was
+        measured.
+        """
         enough = SWEPT * self.program.allowed(self._sums().total)
         return enough, enough
 
@@ -206,10 +215,12 @@ class MaintainedSpreading(ShiftedScores):
         return program.converged
 
     def _lower(self, most: int) -> bool:
-        """Let one thread lower the sum of residuals to what the bound needs and a little more; False: this takes more than `most` edges.
+        """Let one thread lower the sum of residuals to what the bound needs and a little more; False: this takes more
+        than `most` edges.
 
-        When a vertex sends its residual, a fixed share of it is gone, at the cost of its edges. So those with much of it per edge go first,
-        and the sum falls ever more slowly: where it fell too slowly so far, `most` edges will not be enough.
+        When a vertex sends its residual, a fixed share of it is gone, at the cost of its edges. So those with much of
+        it per edge go first, and the sum falls ever more slowly: where it fell too slowly so far, `most` edges will not
+        be enough.
         """
         n, (factor, _, absorber) = self.graph.vertices, self.state.params
         sums = self._sums()
@@ -220,7 +231,17 @@ class MaintainedSpreading(ShiftedScores):
         begins, ends, targets, weights = self.graph.sides["out"].arrays()
         if self._queue.size < n:
             self._queue = np.empty(self._room, np.uint32)
-        given = (begins, ends, targets, weights if self._weighted else NO_WEIGHTS, values, residual, divisors, factor, absorber)
+        given = (
+            begins,
+            ends,
+            targets,
+            weights if self._weighted else NO_WEIGHTS,
+            values,
+            residual,
+            divisors,
+            factor,
+            absorber,
+        )
         density = None
         while left > enough and followed < most and followed * (left - enough) <= most * (first - left):
             densities = np.abs(residual[:n]) / (ends[:n] - begins[:n] + 1)
@@ -241,7 +262,9 @@ class MaintainedSpreading(ShiftedScores):
         self.program.error_bound, self.program.converged = program.error_bound, program.converged
 
     def _active(self) -> Array:
-        """The vertices to go on from: those that were marked; if there are none and the bound does not hold, the largest residuals."""
+        """The vertices to go on from: those that were marked; if there are none and the bound does not hold, the
+        largest residuals.
+        """
         n = self.graph.vertices
         chosen = self._take_marked()
         if chosen.size:
@@ -249,7 +272,10 @@ class MaintainedSpreading(ShiftedScores):
         values, residual = (array[:n] for array in self.state.arrays[:2])
         factor, threshold, absorber = self.state.params
         left = float(np.abs(residual).sum())
-        allowed, remaining = self.program.allowed(float(values.sum()) + float(residual.sum())), self.program.remaining(left)
+        allowed, remaining = (
+            self.program.allowed(float(values.sum()) + float(residual.sum())),
+            self.program.remaining(left),
+        )
         if remaining <= allowed or not left:
             self.program.error_bound, self.program.converged = self.program.bound(remaining, allowed), True
             return chosen

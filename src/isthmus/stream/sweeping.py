@@ -1,11 +1,13 @@
-"""Scores brought up to date by passes over all in-edges, from where they are: for batches after which residuals are everywhere.
+"""Scores brought up to date by passes over all in-edges, from where they are: for batches after which residuals are
+everywhere.
 
-A pass that *sends* adds all residuals to the values and sends them on. It also corrects all messages that were sent with old divisors, and
-ends with the new residuals, exact but for rounding: nothing has to be measured. Residuals are small, so single precision loses little
-of them, and halves the memory that is read. After a batch one such pass is mostly enough, since what one vertex gains another loses.
+A pass that *sends* adds all residuals to the values and sends them on. It also corrects all messages that were sent
+with old divisors, and ends with the new residuals, exact but for rounding: nothing has to be measured. Residuals are
+small, so single precision loses little of them, and halves the memory that is read. After a batch one such pass is
+mostly enough, since what one vertex gains another loses.
 
-Where that is slow, as in graphs with long paths, a *sweep* sets one value after the other to what it should be by its in-neighbours; then
-a last pass *measures* what they lack.
+Where that is slow, as in graphs with long paths, a *sweep* sets one value after the other to what it should be by its
+in-neighbours; then a last pass *measures* what they lack.
 """
 
 from __future__ import annotations
@@ -27,9 +29,13 @@ EPSILON = float(np.finfo(np.float64).eps)
 
 
 class Passes:
-    """Passes over the in-edges in `side`, on the values, residuals, deltas and divisors in `state`. Deltas are overwritten."""
+    """Passes over the in-edges in `side`, on the values, residuals, deltas and divisors in `state`. Deltas are
+    overwritten.
+    """
 
-    def __init__(self, state: tuple[Array, ...], params: tuple[float, float, int], side: PackedLists, weighted: bool, team: Team) -> None:
+    def __init__(
+        self, state: tuple[Array, ...], params: tuple[float, float, int], side: PackedLists, weighted: bool, team: Team
+    ) -> None:
         self._begin(state, params, side.vertices, side.arcs, weighted, team)
         begins, ends, sources, weights = side.arrays()
         self._lists = (begins[: self._n], ends[: self._n], sources, weights if weighted else NO_WEIGHTS)
@@ -37,12 +43,19 @@ class Passes:
         sweeps.even_cuts(self._lists[0], side.slots, self._cuts)
 
     def _begin(
-        self, state: tuple[Array, ...], params: tuple[float, float, int], vertices: int, arcs: int, weighted: bool, team: Team
+        self,
+        state: tuple[Array, ...],
+        params: tuple[float, float, int],
+        vertices: int,
+        arcs: int,
+        weighted: bool,
+        team: Team,
     ) -> None:
         self._n, self._arcs, self._weighted, self._team = vertices, arcs, weighted, team
         self._values, self._residual, self._shares, self._divisors = state
         self._factor, _, self._absorber = params
-        self.edges, self.lost = 0, 0.0  # edges read; what residuals may be off by as shares were rounded when they were measured
+        # Edges read; what residuals may be off by as shares were rounded when they were measured.
+        self.edges, self.lost = 0, 0.0
 
     def send(self, strengths: Array, stretch: tuple[float, Array], loss: float) -> float:
         """Send all residuals on, with new divisors; returns what rounding may have changed.
@@ -62,7 +75,9 @@ class Passes:
     def sweep(self, own: Array) -> float:
         """Set one value after the other; returns the sum of all changes. `own`: what a vertex has without any edge."""
         given = (own, self._values, self._divisors, self._shares, self._factor, self._absorber)
-        return float(sum(self._over_all(lambda first, last, lists: score_sweeps.sweep_values(first, last, *lists, *given))))
+        return float(
+            sum(self._over_all(lambda first, last, lists: score_sweeps.sweep_values(first, last, *lists, *given)))
+        )
 
     def balanced(self, balance: Callable[[float, float], float]) -> None:
         """Multiply values and shares by balance(the sum of values, the part of it at vertices that send nothing)."""
@@ -79,10 +94,14 @@ class Passes:
 
     def share_out(self) -> None:
         """Make the shares of all values, for sweeps and for measuring."""
-        self._team.split(lambda a, b: score_sweeps.share_values(a, b, self._values, self._divisors, self._shares), self._n)
+        self._team.split(
+            lambda a, b: score_sweeps.share_values(a, b, self._values, self._divisors, self._shares), self._n
+        )
 
     def _over_all(self, work: Callable[[int, int, Any], Any]) -> list[Any]:
-        """work(first, last, in-lists) for ranges that cover all vertices, in order but for what members do at a time; what they return."""
+        """work(first, last, in-lists) for ranges that cover all vertices, in order but for what members do at a time;
+        what they return.
+        """
         self.edges += self._arcs
         return self._over(self._lists, self._cuts, work)
 

@@ -1,8 +1,9 @@
 """Proofs about messages with Z3, an extra: `pip install isthmus[z3]`.
 
-A message is run as plain Python on symbols instead of numbers. Wherever it compares (also inside min, max and abs), both outcomes are
-followed, one run each, so that it becomes a case distinction over arithmetic. Messages that do more than that (loops over symbols, calls of
-libraries, whole-number division) raise `NotArithmetic`, and only samples tell about them.
+A message is run as plain Python on symbols instead of numbers. Wherever it compares (also inside min, max and abs),
+both outcomes are followed, one run each, so that it becomes a case distinction over arithmetic. Messages that do more
+than that (loops over symbols, calls of libraries, whole-number division) raise `NotArithmetic`, and only samples tell
+about them.
 
 Arithmetic is exact here: rounding and overflow are not considered.
 """
@@ -132,7 +133,11 @@ def term_of(value: Any) -> Any:
     """A symbol's term, or a number as one."""
     if isinstance(value, Symbol):
         return value.term
-    if isinstance(value, bool) or not isinstance(value, int | float) or (isinstance(value, float) and not math.isfinite(value)):
+    if (
+        isinstance(value, bool)
+        or not isinstance(value, int | float)
+        or (isinstance(value, float) and not math.isfinite(value))
+    ):
         raise NotArithmetic
     return z3.IntVal(value) if isinstance(value, int) else z3.Q(*value.as_integer_ratio())
 

@@ -85,7 +85,12 @@ def ids_of(column: Any, used: Array, kinds: Kinds, where: Where, name: str) -> A
         if used.any():
             first = values[row].as_py()
             columns.ids(np.array([first], object), kinds, lambda _: where(row), name)
-            bad(where(row), name, f"{'a string' if kinds.ids == 'string' else 'an integer'}, as the graph's ids are", first)
+            bad(
+                where(row),
+                name,
+                f"{'a string' if kinds.ids == 'string' else 'an integer'}, as the graph's ids are",
+                first,
+            )
         return np.zeros(len(values), kinds.id_dtype)
     if kinds.ids == "string":
         return strings_of(values, where, name)
@@ -117,7 +122,9 @@ def present(column: Any, used: Array, where: Where, name: str, what: str) -> Any
         if pa.types.is_null(column.type):
             column = pa.chunked_array([pa.nulls(len(column), pa.int64())])
         kind = column.type
-        column = column.fill_null(pa.scalar("" if is_string(kind) else 0, pa.int64() if not is_string(kind) else pa.string()).cast(kind))
+        column = column.fill_null(
+            pa.scalar("" if is_string(kind) else 0, pa.int64() if not is_string(kind) else pa.string()).cast(kind)
+        )
     return column
 
 
@@ -142,7 +149,9 @@ def refuse_updates(wishes: Array, where: Where, why: str = "the graph has no wei
     """Raise BatchError for an update that has no weight to set."""
     updates = wishes == columns.OPERATIONS["update"]
     if updates.any():
-        raise BatchError(f"{where(int(np.argmax(updates)))}: column 'op': update changes the weight of an edge, and {why}")
+        raise BatchError(
+            f"{where(int(np.argmax(updates)))}: column 'op': update changes the weight of an edge, and {why}"
+        )
 
 
 def separated(wishes: Array, sources: Array, targets: Array, weights: Array | None, where: Where) -> Edits:
@@ -153,15 +162,22 @@ def separated(wishes: Array, sources: Array, targets: Array, weights: Array | No
     added, removed = np.flatnonzero(wishes == ADD_VERTEX), np.flatnonzero(wishes == REMOVE_VERTEX)
     refuse_used(wishes, sources, targets, removed, where)
     return Edits(
-        wishes[rows], sources[rows], targets[rows], None if weights is None else weights[rows],
-        sources[added] if added.size else None, sources[removed] if removed.size else None,
+        wishes[rows],
+        sources[rows],
+        targets[rows],
+        None if weights is None else weights[rows],
+        sources[added] if added.size else None,
+        sources[removed] if removed.size else None,
         where=lambda row: where(int(rows[row])),
-        where_added=lambda row: where(int(added[row])), where_removed=lambda row: where(int(removed[row])),
-    )  # fmt: skip
+        where_added=lambda row: where(int(added[row])),
+        where_removed=lambda row: where(int(removed[row])),
+    )
 
 
 def refuse_used(wishes: Array, sources: Array, targets: Array, removed: Array, where: Where) -> None:
-    """Raise BatchError for a row that uses a vertex which another row removes: which came first would decide what is left."""
+    """Raise BatchError for a row that uses a vertex which another row removes: which came first would decide what is
+    left.
+    """
     if not removed.size:
         return
     gone = dict(zip(sources[removed].tolist(), removed.tolist(), strict=True))
@@ -171,7 +187,9 @@ def refuse_used(wishes: Array, sources: Array, targets: Array, removed: Array, w
         for column, user in (("source", source), *((("target", target),) if wish < ADD_VERTEX else ())):
             if user in gone:
                 again = f"({where(gone[user])} removes it); use two batches"
-                raise BatchError(f"{where(row)}: column {column!r}: vertex {user!r} is removed and used in the same batch {again}")
+                raise BatchError(
+                    f"{where(row)}: column {column!r}: vertex {user!r} is removed and used in the same batch {again}"
+                )
 
 
 def times_of(table: Any, where: Where) -> Array | None:

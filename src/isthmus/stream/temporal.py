@@ -1,7 +1,8 @@
-"""Workloads from lists of edges with times: the latest rows are the stream, the graph of all earlier ones is what it starts from.
+"""Workloads from lists of edges with times: the latest rows are the stream, the graph of all earlier ones is what it
+starts from.
 
-A row is an edge that appears, or (with a column op) one that appears or disappears. Rows are sorted by time; rows of one time keep
-their order. A list is text (separated by tabs, commas or spaces, also .gz and .zst), Parquet or Arrow.
+A row is an edge that appears, or (with a column op) one that appears or disappears. Rows are sorted by time; rows of
+one time keep their order. A list is text (separated by tabs, commas or spaces, also .gz and .zst), Parquet or Arrow.
 """
 
 from __future__ import annotations
@@ -29,7 +30,9 @@ COLUMNS = ("op", "source", "target", "weight", "time")
 
 
 def read_temporal(path: Path, names: tuple[str, ...] | None = None) -> Any:
-    """A table with columns source, target, time and perhaps op and weight. `names`: those of the columns of a text without a header."""
+    """A table with columns source, target, time and perhaps op and weight. `names`: those of the columns of a text
+    without a header.
+    """
     if not path.is_file():
         raise GraphFormatError(f"{path}: {'is a folder, expected a file' if path.is_dir() else 'no such file'}")
     if names is not None:
@@ -58,14 +61,17 @@ def text_table(path: Path, names: tuple[str, ...] | None) -> Any:
     given = names or (tuple(words) if has_header else guessed(words, path))
     if len(given) != len(words):
         raise GraphFormatError(
-            f"{path}: expected {len(given)} columns ({', '.join(given)}), got {len(words)} in line {head + 1}: {first!r}"
+            f"{path}: expected {len(given)} columns ({', '.join(given)}), got {len(words)} in line {head + 1}: "
+            f"{first!r}"
         )
     unique = [name if name != "-" else f"-{at}" for at, name in enumerate(given)]
     codec = CODECS.get(path.suffix.lower())
     try:
         with pa.input_stream(str(path), compression=codec) as stream:
             table = pa.csv.read_csv(
-                stream, pa.csv.ReadOptions(skip_rows=head + has_header, column_names=unique), pa.csv.ParseOptions(delimiter=delimiter)
+                stream,
+                pa.csv.ReadOptions(skip_rows=head + has_header, column_names=unique),
+                pa.csv.ParseOptions(delimiter=delimiter),
             )
     except (pa.ArrowException, OSError) as error:
         raise GraphFormatError(f"{path}: cannot read: {str(error).splitlines()[0]}") from error
@@ -79,7 +85,9 @@ def guessed(words: list[str], path: Path) -> tuple[str, ...]:
     if len(words) == 4:
         changes = words[0].lower() in APPEARS[:-1] + DISAPPEARS[:-1]
         return ("op", "source", "target", "time") if changes else ("source", "target", "weight", "time")
-    raise OptionError(f"{path}: has {len(words)} columns; name them, such as columns=source,target,time with - for others")
+    raise OptionError(
+        f"{path}: has {len(words)} columns; name them, such as columns=source,target,time with - for others"
+    )
 
 
 def renamed(table: Any, given: tuple[str, ...], path: Path) -> Any:
@@ -106,10 +114,14 @@ class Temporal:
         order = np.argsort(times, kind="stable")
         self.times = times[order]
         self.wishes = self._wishes(table, where)[order]
-        self.ends = [present(table.column(name), every, where, name, "an id").to_numpy()[order] for name in ("source", "target")]
+        self.ends = [
+            present(table.column(name), every, where, name, "an id").to_numpy()[order] for name in ("source", "target")
+        ]
         for name, ends in zip(("source", "target"), self.ends, strict=True):
             if ends.dtype.kind not in "iuO":
-                raise GraphFormatError(f"{path}: column {name!r} holds {ends.dtype}, expected integers or strings as ids")
+                raise GraphFormatError(
+                    f"{path}: column {name!r} holds {ends.dtype}, expected integers or strings as ids"
+                )
         self.weights = None
         if "weight" in table.column_names:
             self.weights = present(table.column("weight"), every, where, "weight", "a number").to_numpy()[order]
@@ -127,7 +139,9 @@ class Temporal:
         for code, word in enumerate(words.dictionary.to_pylist()):
             if (word or "").lower() not in APPEARS + DISAPPEARS:
                 row = where(int(np.argmax(indices == code)))
-                raise GraphFormatError(f"{row}: column 'op': expected insert (or a, +) or delete (or d, -), got {word!r}")
+                raise GraphFormatError(
+                    f"{row}: column 'op': expected insert (or a, +) or delete (or d, -), got {word!r}"
+                )
             codes.append(INSERT if word.lower() in APPEARS else DELETE)
         return np.asarray(np.array(codes, np.uint8)[indices])
 
@@ -137,12 +151,17 @@ class Temporal:
         if count >= len(self):
             fitting = max(1, len(self) // (2 * batches))
             raise OptionError(
-                f"{self.path} has {len(self):,} rows, and {batches:,} batches of {size:,} leave none for the graph to start from; "
+                f"{self.path} has {len(self):,} rows, and {batches:,} batches of {size:,} leave none for the graph to "
+                f"start from; "
                 f"give a smaller size, such as {fitting:,}"
             )
         first = len(self) - count
         weights = None if self.weights is None else self.weights[first:]
-        return Changes(self.wishes[first:], self.ends[0][first:], self.ends[1][first:], weights), self.times[first:], first
+        return (
+            Changes(self.wishes[first:], self.ends[0][first:], self.ends[1][first:], weights),
+            self.times[first:],
+            first,
+        )
 
     def earlier(self, count: int, directed: bool) -> tuple[Array, ...]:
         """The edges that are there after the first `count` rows: sources, targets and perhaps weights."""

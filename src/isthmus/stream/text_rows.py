@@ -1,7 +1,7 @@
 """Updates as text: CSV with a header, or JSON lines.
 
-A block of lines is parsed by Arrow. If Arrow refuses it, every line is parsed on its own, which is slow and finds the line and the column
-that are wrong.
+A block of lines is parsed by Arrow. If Arrow refuses it, every line is parsed on its own, which is slow and finds the
+line and the column that are wrong.
 """
 
 from __future__ import annotations
@@ -64,7 +64,12 @@ class TextParser(ABC):
     def types(self) -> dict[str, Any]:
         """The types of the columns that have a known one, by their names."""
         real = self.kinds.weights is None or self.kinds.weights.kind == "f"
-        kinds = {"op": pa.string(), "source": self.id_type(), "target": self.id_type(), "weight": pa.float64() if real else pa.int64()}
+        kinds = {
+            "op": pa.string(),
+            "source": self.id_type(),
+            "target": self.id_type(),
+            "weight": pa.float64() if real else pa.int64(),
+        }
         return {self.names[column]: kind for column, kind in kinds.items() if column in self.names}
 
     def table(self, block: bytes, where: Where) -> Any:
@@ -144,7 +149,9 @@ class CsvParser(TextParser):
         try:
             self.names = found_columns(self._header, f"{self.name}:1", self.needed)
         except BatchError as error:
-            raise BatchError(f"{error}; the first line of a CSV names its columns, such as op,source,target,weight") from None
+            raise BatchError(
+                f"{error}; the first line of a CSV names its columns, such as op,source,target,weight"
+            ) from None
         if self.kinds.weights is None:
             self.names.pop("weight", None)
         return True
@@ -155,19 +162,25 @@ class CsvParser(TextParser):
             read_options=pa.csv.ReadOptions(column_names=self._header),
             parse_options=pa.csv.ParseOptions(delimiter=self._delimiter),
             convert_options=pa.csv.ConvertOptions(
-                column_types=self.types(), null_values=[""], strings_can_be_null=True, quoted_strings_can_be_null=False,
+                column_types=self.types(),
+                null_values=[""],
+                strings_can_be_null=True,
+                quoted_strings_can_be_null=False,
                 include_columns=list(self.names.values()),
             ),
-        )  # fmt: skip
+        )
 
     def fields(self, line: str, where: str) -> dict[str, Any]:
         try:
             words = next(csv.reader([line.rstrip("\r")], delimiter=self._delimiter, strict=True))
         except (csv.Error, StopIteration) as error:
-            raise BatchError(f"{where}: expected {self._delimiter.join(self._header)}, got {shortened(line)} ({error})") from None
+            raise BatchError(
+                f"{where}: expected {self._delimiter.join(self._header)}, got {shortened(line)} ({error})"
+            ) from None
         if len(words) != len(self._header):
             raise BatchError(
-                f"{where}: expected {len(self._header)} values ({self._delimiter.join(self._header)}), got {len(words)}: {shortened(line)}"
+                f"{where}: expected {len(self._header)} values ({self._delimiter.join(self._header)}), got "
+                f"{len(words)}: {shortened(line)}"
             )
         by_name = dict(zip(self._header, words, strict=True))
         return {column: self._value(column, by_name[name]) for column, name in self.names.items()}
@@ -204,22 +217,29 @@ class JsonParser(TextParser):
     def fast(self, block: bytes) -> Any:
         schema = pa.schema(list(self.types().items()))
         return pa.json.read_json(
-            pa.BufferReader(block), parse_options=pa.json.ParseOptions(explicit_schema=schema, unexpected_field_behavior="infer"),
+            pa.BufferReader(block),
+            parse_options=pa.json.ParseOptions(explicit_schema=schema, unexpected_field_behavior="infer"),
             read_options=pa.json.ReadOptions(block_size=max(len(block), 1)),
-        )  # fmt: skip
+        )
 
     def fields(self, line: str, where: str) -> dict[str, Any]:
         try:
             found = json.loads(line)
         except ValueError as error:
-            raise BatchError(f"{where}: expected a JSON object such as {EXAMPLE}, got {shortened(line)} ({error})") from None
+            raise BatchError(
+                f"{where}: expected a JSON object such as {EXAMPLE}, got {shortened(line)} ({error})"
+            ) from None
         if not isinstance(found, dict):
             raise BatchError(f"{where}: expected a JSON object such as {EXAMPLE}, got {shortened(line)}")
         return {column: found.get(name) for column, name in self.names.items()}
 
     def completed(self, table: Any) -> Any:
         """With a weight of 1 for inserted edges without one: a line need not have all keys."""
-        if "weight" not in table.column_names or not table.column("weight").null_count or "op" not in table.column_names:
+        if (
+            "weight" not in table.column_names
+            or not table.column("weight").null_count
+            or "op" not in table.column_names
+        ):
             return table
         at = table.column_names.index("weight")
         weights = table.column("weight")

@@ -1,8 +1,9 @@
-"""Triangle counts kept current: triangles of deleted edges are subtracted on the old edges, those of inserted ones added on the new.
+"""Triangle counts kept current: triangles of deleted edges are subtracted on the old edges, those of inserted ones
+added on the new.
 
-Directions do not matter: two vertices are joined while there is an edge in either direction. A triangle with several changed edges
-counts at one of them (`kernels/joins.py`). Of the two ends of an edge, the neighbours of the one with more edges are marked, once for
-all its changed edges.
+Directions do not matter: two vertices are joined while there is an edge in either direction. A triangle with several
+changed edges counts at one of them (`kernels/joins.py`). Of the two ends of an edge, the neighbours of the one with
+more edges are marked, once for all its changed edges.
 """
 
 from __future__ import annotations
@@ -57,10 +58,16 @@ class MaintainedTriangles(MaintainedCounts):
         self.effort.computation = time.perf_counter() - start
 
     def _pairs(self, change: Change) -> tuple[Array, Array]:
-        """The pairs of vertices that are joined only before the change, and those joined only after it: their keys, sorted."""
+        """The pairs of vertices that are joined only before the change, and those joined only after it: their keys,
+        sorted.
+        """
         out = change.out
         real = (out.vertices != out.others) & ((out.actions == INSERT) | (out.actions == DELETE))
-        tails, heads, inserted = out.vertices[real].astype(np.int64), out.others[real].astype(np.int64), out.actions[real] == INSERT
+        tails, heads, inserted = (
+            out.vertices[real].astype(np.int64),
+            out.others[real].astype(np.int64),
+            out.actions[real] == INSERT,
+        )
         keys = np.minimum(tails, heads) << 32 | np.maximum(tails, heads)
         if not self.graph.directed:
             return np.unique(keys[~inserted]), np.unique(keys[inserted])
@@ -105,7 +112,9 @@ class MaintainedTriangles(MaintainedCounts):
         def part(member: int, begin: int, end: int) -> int:
             if self._marks[member].size < self._values.size:
                 self._marks[member] = np.zeros(self._values.size, np.uint8)
-            return int(joins.count_joined(*given, begin, end, keys, self._touched, sign, *lists, self._marks[member], *noted))
+            return int(
+                joins.count_joined(*given, begin, end, keys, self._touched, sign, *lists, self._marks[member], *noted)
+            )
 
         return self._shared(part, cuts.size - 1, firsts.size)
 

@@ -36,7 +36,9 @@ class Unlogged:
     def append(self, number: int, edits: Edits, id: str | None, place: Place | None) -> None:
         """A batch can be applied, and is about to be. Raises StoreError if it cannot be kept."""
         if id is not None:
-            raise OptionError(f"id: a stream without a log does not know which batches a retry repeats; give {option('log')}")
+            raise OptionError(
+                f"id: a stream without a log does not know which batches a retry repeats; give {option('log')}"
+            )
 
     def repeats(self, edits: Edits, id: str | None) -> int | None:
         """The number of the batch that this one repeats."""

@@ -30,10 +30,18 @@ from isthmus.stream.spreading import MaintainedSpreading
 from isthmus.stream.triangles import MaintainedTriangles
 
 KEEPERS: dict[Any, Callable[[Any, Session, str | None], Maintained]] = {  # by the kind of program
-    Monotone: MaintainedMonotone, Spreading: MaintainedSpreading, Accumulative: MaintainedAccumulative,
-    CoreNumber: MaintainedCores, TriangleCount: MaintainedTriangles,
-}  # fmt: skip
-FAR_KEEPERS = {**KEEPERS, Spreading: MaintainedFarSpreading, CoreNumber: MaintainedFarCores, TriangleCount: MaintainedFarTriangles}
+    Monotone: MaintainedMonotone,
+    Spreading: MaintainedSpreading,
+    Accumulative: MaintainedAccumulative,
+    CoreNumber: MaintainedCores,
+    TriangleCount: MaintainedTriangles,
+}
+FAR_KEEPERS = {
+    **KEEPERS,
+    Spreading: MaintainedFarSpreading,
+    CoreNumber: MaintainedFarCores,
+    TriangleCount: MaintainedFarTriangles,
+}
 
 
 @dataclass(frozen=True)
@@ -54,7 +62,9 @@ def wanted(algorithm: Algorithm) -> Any:
 
     assert algorithm.live is not None
     make.__name__ = make.__qualname__ = algorithm.live.title
-    make.__doc__ = f"{algorithm.words} Kept current by a stream: isthmus.stream(graph, [isthmus.{algorithm.live.title}(...)])."
+    make.__doc__ = (
+        f"{algorithm.words} Kept current by a stream: isthmus.stream(graph, [isthmus.{algorithm.live.title}(...)])."
+    )
     return make
 
 
@@ -63,7 +73,10 @@ def maintained(asked: Any, session: Session) -> Maintained:
     name, own = None, not isinstance(asked, Wanted | str)
     if isinstance(asked, str):
         if asked not in ALGORITHMS:
-            raise OptionError(f"there is no algorithm {asked!r}; a stream maintains {', '.join(maintainable())}, and your own programs")
+            raise OptionError(
+                f"there is no algorithm {asked!r}; a stream maintains {', '.join(maintainable())}, and your own "
+                f"programs"
+            )
         asked = Wanted(ALGORITHMS[asked])
     if isinstance(asked, Wanted):
         live, name = asked.algorithm.live, asked.name
@@ -93,7 +106,9 @@ def not_maintained(algorithm: Algorithm) -> str:
     reason = f": {algorithm.not_live}" if algorithm.not_live else ""
     names = ", ".join(maintainable())
     instead = f"run isthmus.{algorithm.name} on live.graph after a batch instead"
-    return f"{algorithm.name} cannot be kept current{reason}; {instead}. A stream maintains {names}, and your own programs"
+    return (
+        f"{algorithm.name} cannot be kept current{reason}; {instead}. A stream maintains {names}, and your own programs"
+    )
 
 
 def keeper(program: Program, session: Session, name: str | None) -> Maintained:
@@ -103,4 +118,6 @@ def keeper(program: Program, session: Session, name: str | None) -> Maintained:
         if isinstance(program, kind):
             return maintains(program, session, name)
     kinds = "isthmus.monotone or isthmus.accumulative"
-    raise ProgramError(f"{program.name} cannot be kept current: what a batch changes is known only for programs declared with {kinds}")
+    raise ProgramError(
+        f"{program.name} cannot be kept current: what a batch changes is known only for programs declared with {kinds}"
+    )

@@ -1,12 +1,12 @@
 """Workloads to try a stream with: batches of inserts and deletes, drawn from a graph.
 
-Two ways. Without an initial graph the changes apply to the graph itself: deletes are edges that it has, drawn uniformly, and inserts are
-edges that it lacks, each end of which is an end of a uniformly drawn edge, so vertices get them in proportion to their degrees. With an
-initial graph it is as in Grapin's experiments: all changes are edges of the graph, drawn uniformly; those to be inserted are missing in the
-initial graph, which is written.
+Two ways. Without an initial graph the changes apply to the graph itself: deletes are edges that it has, drawn
+uniformly, and inserts are edges that it lacks, each end of which is an end of a uniformly drawn edge, so vertices get
+them in proportion to their degrees. With an initial graph it is as in Grapin's experiments: all changes are edges of
+the graph, drawn uniformly; those to be inserted are missing in the initial graph, which is written.
 
-Every edge is changed once, so the order of batches does not matter and nothing is missing or repeated. Edges are read in one or two passes,
-some at a time.
+Every edge is changed once, so the order of batches does not matter and nothing is missing or repeated. Edges are read
+in one or two passes, some at a time.
 """
 
 from __future__ import annotations
@@ -41,7 +41,9 @@ class Changes:
 
 
 def drawn(graph: Graph, batches: int, size: int, ratio: float, seed: int, keeps_graph: bool = True) -> Changes:
-    """Changes for `batches` batches of `size`, a share `ratio` of which are inserts. `keeps_graph`: they apply to the graph itself."""
+    """Changes for `batches` batches of `size`, a share `ratio` of which are inserts. `keeps_graph`: they apply to the
+    graph itself.
+    """
     whole("batches", batches, 1)
     whole("size", size, 1)
     if not isinstance(ratio, int | float) or not 0 <= ratio <= 1:
@@ -49,7 +51,9 @@ def drawn(graph: Graph, batches: int, size: int, ratio: float, seed: int, keeps_
     draw, inserts = np.random.default_rng(seed), round(ratio * size)
     total, wanted = batches * size, batches * (size if not keeps_graph else size - inserts)
     if wanted > graph.edges:
-        raise OptionError(f"{graph} has fewer than the {wanted:,} edges that are to change; give a smaller size or fewer batches")
+        raise OptionError(
+            f"{graph} has fewer than the {wanted:,} edges that are to change; give a smaller size or fewer batches"
+        )
     us, vs, weights = existing(graph, draw, wanted)
     if keeps_graph:
         more_u, more_v, more_w = missing(graph, draw, total - wanted)
@@ -66,9 +70,12 @@ def mixed(draw: Any, batches: int, inserts: int, deletes: int, first_delete: int
     """The order of rows: each batch has its share of both, mixed."""
     parts = []
     for batch in range(batches):
-        mine = np.concatenate([
-            np.arange(batch * inserts, (batch + 1) * inserts), first_delete + np.arange(batch * deletes, (batch + 1) * deletes),
-        ])  # fmt: skip
+        mine = np.concatenate(
+            [
+                np.arange(batch * inserts, (batch + 1) * inserts),
+                first_delete + np.arange(batch * deletes, (batch + 1) * deletes),
+            ]
+        )
         parts.append(draw.permutation(mine))
     return np.concatenate(parts)
 
@@ -121,7 +128,9 @@ def missing(graph: Graph, draw: Any, count: int) -> tuple[Array, Array, Array | 
         first = np.sort(first)  # in the order of drawing
         us, vs = (np.concatenate([one, other[good]])[first] for one, other in ((us, fresh_u), (vs, fresh_v)))
         weights = None if weights is None or fresh_w is None else np.concatenate([weights, fresh_w[good]])[first]
-    raise OptionError(f"{graph} has too few missing edges to draw {count:,} inserts from; give a smaller size or fewer batches")
+    raise OptionError(
+        f"{graph} has too few missing edges to draw {count:,} inserts from; give a smaller size or fewer batches"
+    )
 
 
 class Arcs:
@@ -183,7 +192,11 @@ def contains(targets: Array, low: Array, high: Array, wanted: Array) -> Array:
         below = (low < high) & (targets[np.minimum(middle, targets.size - 1)] < wanted)
         high = np.where((low < high) & ~below, middle, high)
         low = np.where(below, middle + 1, low)
-    return (low < last) & (targets[np.minimum(low, max(targets.size - 1, 0))] == wanted) if targets.size else np.zeros(low.size, np.bool_)
+    return (
+        (low < last) & (targets[np.minimum(low, max(targets.size - 1, 0))] == wanted)
+        if targets.size
+        else np.zeros(low.size, np.bool_)
+    )
 
 
 def initial_graph(graph: Graph, changes: Changes, save: Callable[[ChangingGraph], None]) -> None:

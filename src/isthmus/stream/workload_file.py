@@ -115,5 +115,8 @@ def plain(table: Any) -> Any:
 
 
 WRITERS: dict[str, Callable[[BinaryIO, Iterator[Any], int], None]] = {
-    ".parquet": as_parquet, ".arrow": as_arrow, ".csv": as_csv, ".jsonl": as_json_lines,
-}  # fmt: skip
+    ".parquet": as_parquet,
+    ".arrow": as_arrow,
+    ".csv": as_csv,
+    ".jsonl": as_json_lines,
+}

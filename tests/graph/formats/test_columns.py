@@ -206,19 +206,25 @@ def repeated(value, rows):
 
 
 BOMBS = {
-    "dictionary.parquet": lambda path: pq.write_table(pa.table({"u": repeated(LONG, 5000), "v": repeated("y", 5000)}), path),
+    "dictionary.parquet": lambda path: pq.write_table(
+        pa.table({"u": repeated(LONG, 5000), "v": repeated("y", 5000)}), path
+    ),
     "snappy.parquet": lambda path: pq.write_table(
         pa.table({"u": [LONG] * 5000, "v": ["y"] * 5000}), path, compression="snappy", use_dictionary=False
     ),
     "beginnings.parquet": lambda path: pq.write_table(
-        pa.table({"u": [f"{LONG}{i}" for i in range(5000)], "v": ["y"] * 5000}), path, use_dictionary=False,
+        pa.table({"u": [f"{LONG}{i}" for i in range(5000)], "v": ["y"] * 5000}),
+        path,
+        use_dictionary=False,
         column_encoding={"u": "DELTA_BYTE_ARRAY", "v": "PLAIN"},
     ),
-    "dictionary.feather": lambda path: feather.write_feather(pa.table({"u": repeated(LONG, 5000), "v": repeated("y", 5000)}), path),
+    "dictionary.feather": lambda path: feather.write_feather(
+        pa.table({"u": repeated(LONG, 5000), "v": repeated("y", 5000)}), path
+    ),
     "strings.feather": lambda path: feather.write_feather(
         pa.table({"u": [LONG] * 5000, "v": ["y"] * 5000}), path, compression="zstd"
     ),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("name", BOMBS)
@@ -253,7 +259,9 @@ def test_a_page_that_does_not_fit_is_refused_before_it_is_decoded(tmp_path, size
     sized(least_room=1 << 10, least_name_bytes=1 << 10)
     monkeypatch.setattr(columns, "batches", lambda *_: pytest.fail("decoded"))
     what = "a batch" if name.endswith("feather") else "a page of column 'u'"
-    with pytest.raises(BudgetError, match=rf"{name}: {what} decompresses to .*, and the budget leaves .* for it; raise memory="):
+    with pytest.raises(
+        BudgetError, match=rf"{name}: {what} decompresses to .*, and the budget leaves .* for it; raise memory="
+    ):
         ist.read(tmp_path / name, memory=20_000)
 
 

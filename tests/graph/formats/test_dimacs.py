@@ -56,7 +56,9 @@ def test_the_first_bytes_tell_dimacs_from_galois(write):
     assert format_of(write("c\np sp 1 0\n")) == "dimacs"
     assert format_of(write((1).to_bytes(8, "little") + bytes(24))) == "galois"
     assert format_of(write((2).to_bytes(8, "little") + bytes(24))) == "galois"
-    expected = r"g.gr: expected a DIMACS graph, text \(format='dimacs'\) or a Galois graph, binary \(format='galois'\), got "
+    expected = (
+        r"g.gr: expected a DIMACS graph, text \(format='dimacs'\) or a Galois graph, binary \(format='galois'\), got "
+    )
     with pytest.raises(GraphFormatError, match=expected + r"a file that begins with b'0 1\\n'"):
         ist.read(write("0 1\n"))
     with pytest.raises(GraphFormatError, match=expected + "an empty file"):
@@ -64,5 +66,7 @@ def test_the_first_bytes_tell_dimacs_from_galois(write):
 
 
 def test_coordinates_are_no_edges(write):
-    with pytest.raises(GraphFormatError, match=r"g.co: holds coordinates, not edges; read the .gr file, and .* isthmus.coordinates"):
+    with pytest.raises(
+        GraphFormatError, match=r"g.co: holds coordinates, not edges; read the .gr file, and .* isthmus.coordinates"
+    ):
         ist.read(write("p aux sp co 1\nv 1 2 3\n", "g.co"))

@@ -41,11 +41,15 @@ def test_files(write, version, dtype, edges):
     own = {"edge_type": np.dtype(dtype).name} if dtype else {}
     graph = ist.read(write(galois(edges, 6, version, dtype)), **own)
     assert_graph(graph, clean([(u, v, w if dtype else None) for u, v, w in edges], range(6)))
-    assert not dtype or graph.info()["weight_type"] == ("float64" if "f" in dtype else "int64" if dtype == "<i8" else "int32")
+    assert not dtype or graph.info()["weight_type"] == (
+        "float64" if "f" in dtype else "int64" if dtype == "<i8" else "int32"
+    )
 
 
 def test_without_a_type_data_are_whole_numbers_and_a_note_says_so(write):
-    with pytest.warns(ist.IsthmusWarning, match=r"4 bytes of data for each edge are read as int32; edge_type=float32 reads floats"):
+    with pytest.warns(
+        ist.IsthmusWarning, match=r"4 bytes of data for each edge are read as int32; edge_type=float32 reads floats"
+    ):
         graph = ist.read(write(galois(EDGES, 5, dtype="<i4")))
     assert graph.edge_weights(1, 3).tolist() == [9]
     assert not ist.read(write(galois(EDGES, 5, dtype="<i4")), weight="none").weighted
@@ -54,8 +58,12 @@ def test_without_a_type_data_are_whole_numbers_and_a_note_says_so(write):
 @pytest.mark.parametrize("threads", [1, 2])
 def test_lists_that_straddle_blocks(write, tmp_path, sized, threads):
     sized(block_edges=7, list_vertices=5)
-    pairs = sorted({(int(u), int(v)) for u, v in np.random.default_rng(4).integers(0, 40, (200, 2))} | {(17, v) for v in range(40)})
-    graph = ist.ingest(write(galois([(u, v, 0) for u, v in pairs], 40)), tmp_path / "g.isthmus", memory=1, threads=threads)
+    pairs = sorted(
+        {(int(u), int(v)) for u, v in np.random.default_rng(4).integers(0, 40, (200, 2))} | {(17, v) for v in range(40)}
+    )
+    graph = ist.ingest(
+        write(galois([(u, v, 0) for u, v in pairs], 40)), tmp_path / "g.isthmus", memory=1, threads=threads
+    )
     assert_graph(graph, clean([(u, v, None) for u, v in pairs], range(40)))
 
 

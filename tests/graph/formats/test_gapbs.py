@@ -76,7 +76,9 @@ def test_a_directed_file_can_be_made_undirected(write):
 
 
 def test_an_undirected_file_cannot_become_directed(write):
-    with pytest.raises(OptionError, match="is undirected and holds each edge in both directions; it cannot become directed"):
+    with pytest.raises(
+        OptionError, match="is undirected and holds each edge in both directions; it cannot become directed"
+    ):
         ist.read(write(serialized(EDGES, 6, False)), directed=True)
 
 
@@ -113,7 +115,8 @@ def test_a_weighted_file_read_as_unweighted(write):
 
 
 @pytest.mark.parametrize(
-    ("arcs", "vertices"), [(2**40, 6), (5, 2**40), (2**62, 2**62), (-1, 6), (5, -1), (-(2**63), 2**63 - 1), (2**63 - 1, 2**63 - 1)]
+    ("arcs", "vertices"),
+    [(2**40, 6), (5, 2**40), (2**62, 2**62), (-1, 6), (5, -1), (-(2**63), 2**63 - 1), (2**63 - 1, 2**63 - 1)],
 )
 def test_a_header_that_claims_more_than_the_file_holds(write, arcs, vertices):
     data = struct.pack("<?qq", False, arcs, vertices) + serialized(EDGES, 6, False)[17:]
@@ -178,7 +181,9 @@ def test_negative_weights(write):
     assert ist.read(path, allow_negative=True).edge_weights(0, 1).tolist() == [-3]
 
 
-@pytest.mark.parametrize("options", [{"weight": 3}, {"source": 1}, {"header": True}, {"vertices": 9}, {"ids": "string"}])
+@pytest.mark.parametrize(
+    "options", [{"weight": 3}, {"source": 1}, {"header": True}, {"vertices": 9}, {"ids": "string"}]
+)
 def test_options_without_a_meaning_here(write, options):
     with pytest.raises(OptionError, match="does not apply"):
         ist.read(write(serialized(EDGES, 6, True)), **options)

@@ -23,9 +23,13 @@ def write(tmp_path):
     def write(edges=EDGES, vertices=VERTICES, **properties):
         base = tmp_path / "g"
         base.with_suffix(".v").write_text("".join(f"{v}\n" for v in vertices))
-        base.with_suffix(".e").write_text("".join(" ".join(str(x) for x in edge if x is not None) + "\n" for edge in edges))
+        base.with_suffix(".e").write_text(
+            "".join(" ".join(str(x) for x in edge if x is not None) + "\n" for edge in edges)
+        )
         if properties:
-            lines = [f"graph.g.{key.replace('__', '.').replace('_', '-')} = {value}" for key, value in properties.items()]
+            lines = [
+                f"graph.g.{key.replace('__', '.').replace('_', '-')} = {value}" for key, value in properties.items()
+            ]
             base.with_suffix(".properties").write_text("# about g\n\n" + "\n".join(lines) + "\n")
         return base
 
@@ -35,7 +39,14 @@ def write(tmp_path):
 @pytest.mark.parametrize("ending", [".v", ".e", ".properties"])
 @pytest.mark.parametrize("directed", ["true", "false"])
 def test_any_of_the_three_files_opens_it(write, ending, directed):
-    base = write(directed=directed, vertex_file="g.v", edge_file="g.e", edge_properties__names="weight", meta__vertices=5, meta__edges=3)
+    base = write(
+        directed=directed,
+        vertex_file="g.v",
+        edge_file="g.e",
+        edge_properties__names="weight",
+        meta__vertices=5,
+        meta__edges=3,
+    )
     graph = ist.read(base.with_suffix(ending))
     assert graph.directed == (directed == "true")
     assert_graph(graph, clean(EDGES, VERTICES, directed=graph.directed))
@@ -96,7 +107,9 @@ def test_many_vertices_without_room(write, tmp_path, sized, chunk, memory, sprea
 @pytest.mark.parametrize("vertices", [VERTICES, [0, 1, 2, 3, 9], [-(2**50), 2, 3, 9]])
 def test_an_edge_that_names_another_vertex(write, tmp_path, wrong, memory, vertices):
     base = write([*EDGES, (2, wrong, 1.0)], vertices)
-    with pytest.raises(GraphFormatError, match=rf"g.e: an edge names vertex {wrong}, which the vertex file does not list"):
+    with pytest.raises(
+        GraphFormatError, match=rf"g.e: an edge names vertex {wrong}, which the vertex file does not list"
+    ):
         ist.ingest(base.with_suffix(".e"), tmp_path / "g.isthmus", memory=memory)
     assert not (tmp_path / "g.isthmus").exists()
 
@@ -148,7 +161,9 @@ def test_a_file_that_is_missing(write, missing):
 def test_properties_that_are_none(write):
     base = write()
     base.with_suffix(".properties").write_text("graph.g.directed = true\nnonsense\n")
-    with pytest.raises(GraphFormatError, match=r"g.properties:2: expected 'graph.NAME.property = value', got 'nonsense'"):
+    with pytest.raises(
+        GraphFormatError, match=r"g.properties:2: expected 'graph.NAME.property = value', got 'nonsense'"
+    ):
         ist.read(base.with_suffix(".properties"))
 
 
@@ -166,7 +181,12 @@ def test_ldbc_examples(data, tmp_path, name, vertices, edges):
         shutil.copy(data / "graphalytics" / "example" / (name + ending), tmp_path)
     shutil.copy(data / "graphalytics" / "properties" / f"{name}.properties", tmp_path)
     graph = ist.ingest(tmp_path / f"{name}.properties", tmp_path / "g.isthmus")
-    assert (graph.vertices, graph.edges, graph.directed, graph.weighted) == (vertices, edges, name.endswith("-directed"), True)
+    assert (graph.vertices, graph.edges, graph.directed, graph.weighted) == (
+        vertices,
+        edges,
+        name.endswith("-directed"),
+        True,
+    )
     assert ist.verify(graph.path).ok
 
 
@@ -176,7 +196,9 @@ def test_ldbc_validation_graphs_list_every_vertex(data, kind, side):
     """Their outputs name each vertex once, so the ids must be the same."""
     folder = data / "graphalytics" / kind
     graph = ist.read(folder / f"{side}-input", format="adjacency")
-    expected = sorted(int(line.split()[0]) for line in (folder / f"{side}-output").read_text().splitlines() if line.strip())
+    expected = sorted(
+        int(line.split()[0]) for line in (folder / f"{side}-output").read_text().splitlines() if line.strip()
+    )
     assert graph.ids.users(np.arange(graph.vertices)).tolist() == expected
 
 

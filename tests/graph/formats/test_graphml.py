@@ -81,7 +81,10 @@ OUTSIDE = '<!DOCTYPE graphml SYSTEM "file:///etc/passwd">\n'
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        (HEAD.replace("\n", "\n" + BOMB, 1) + "</graphml>", r"g.graphml:2: has a document type or entities, which are not read"),
+        (
+            HEAD.replace("\n", "\n" + BOMB, 1) + "</graphml>",
+            r"g.graphml:2: has a document type or entities, which are not read",
+        ),
         (OUTSIDE + "<graphml/>", r"g.graphml:1: has a document type or entities"),
         ("<graphml><graph", r"g.graphml:1: expected XML: unclosed token"),
         ("no xml", r"g.graphml:1: expected XML: syntax error"),
@@ -92,18 +95,33 @@ OUTSIDE = '<!DOCTYPE graphml SYSTEM "file:///etc/passwd">\n'
         (graphml("<node/>"), r"g.graphml:4: expected an attribute id of node"),
         (graphml('<edge source="a"/>'), r"g.graphml:4: expected an attribute target of edge"),
         (graphml(NODES + '<node id="a"/>\n'), r"g.graphml: expected every node once, got 'a' more than once"),
-        (graphml(NODES + '<edge source="a" target="z"/>'), r"g.graphml:7: expected edges between nodes of the file, got 'z'"),
-        (graphml(NODES + '<edge source="a" target="d" directed="false"/>'), r"g.graphml:7: expected edges that are all directed"),
-        (graphml('<node id="a"><graph edgedefault="directed"/></node>'), r"g.graphml:4: expected one graph, got a second or a nested one"),
-        (graphml('<edge source="a" target="b"><edge source="a" target="b"/></edge>'), r"g.graphml:4: expected no edge inside an edge"),
+        (
+            graphml(NODES + '<edge source="a" target="z"/>'),
+            r"g.graphml:7: expected edges between nodes of the file, got 'z'",
+        ),
+        (
+            graphml(NODES + '<edge source="a" target="d" directed="false"/>'),
+            r"g.graphml:7: expected edges that are all directed",
+        ),
+        (
+            graphml('<node id="a"><graph edgedefault="directed"/></node>'),
+            r"g.graphml:4: expected one graph, got a second or a nested one",
+        ),
+        (
+            graphml('<edge source="a" target="b"><edge source="a" target="b"/></edge>'),
+            r"g.graphml:4: expected no edge inside an edge",
+        ),
         (graphml("<hyperedge/>"), r"g.graphml:4: has a hyperedge; expected edges between two vertices"),
         (graphml("<a>" * 40 + "</a>" * 40), r"g.graphml:4: expected elements at most 32 deep"),
         (graphml(NODES + '<edge source="a" target="d"/>', KEY), r"g.graphml:8: expected a number as weight, got None"),
         (graphml(NODES + WEIGHED.format("x"), KEY), r"g.graphml:8: expected a number as weight, got 'x'"),
         (graphml(NODES + WEIGHED.format("-1"), KEY), r"row 0: expected a weight of at least 0"),
-        (graphml('<node id="1"/>\n<edge source="1" target="x"/>'), r"g.graphml:5: expected integer ids of at most 18 digits, got 'x'"),
+        (
+            graphml('<node id="1"/>\n<edge source="1" target="x"/>'),
+            r"g.graphml:5: expected integer ids of at most 18 digits, got 'x'",
+        ),
     ],
-)  # fmt: skip
+)
 def test_what_is_wrong_is_named(write, text, message):
     with pytest.raises(GraphFormatError, match=message):
         ist.read(write(text))

@@ -15,7 +15,10 @@ WORDS = pa.table({"u": pa.array(["abc"] * ROWS).dictionary_encode(), "v": ["de"]
 
 def write(table, path, how, codec, rows=1000):
     make = pa.ipc.new_file if how == "file" else pa.ipc.new_stream
-    with pa.OSFile(str(path), "wb") as sink, make(sink, table.schema, options=pa.ipc.IpcWriteOptions(compression=codec)) as writer:
+    with (
+        pa.OSFile(str(path), "wb") as sink,
+        make(sink, table.schema, options=pa.ipc.IpcWriteOptions(compression=codec)) as writer,
+    ):
         writer.write_table(table, max_chunksize=rows)
 
 

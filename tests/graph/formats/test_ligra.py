@@ -18,7 +18,13 @@ EDGES = [(0, 1, 5), (0, 3, 2), (1, 3, 9), (4, 0, 1), (3, 4, 7)]
 def ligra(edges, vertices, weighted, separator="\n"):
     ordered = sorted(edges)
     begins = np.searchsorted([u for u, _, _ in ordered], np.arange(vertices)).tolist()
-    numbers = [vertices, len(edges), *begins, *(v for _, v, _ in ordered), *((w for _, _, w in ordered) if weighted else ())]
+    numbers = [
+        vertices,
+        len(edges),
+        *begins,
+        *(v for _, v, _ in ordered),
+        *((w for _, _, w in ordered) if weighted else ()),
+    ]
     return separator.join(["WeightedAdjacencyGraph" if weighted else "AdjacencyGraph", *map(str, numbers)])
 
 
@@ -44,7 +50,10 @@ def test_files(write, weighted, separator, name):
 def test_arrays_that_straddle_blocks(write, tmp_path, sized, memory, separator):
     sized(block_edges=7, list_vertices=5, adjacency_chunk=64)
     random = np.random.default_rng(4)
-    edges = [(int(u), int(v), int(w)) for (u, v), w in zip(random.integers(0, 40, (200, 2)), random.integers(0, 1 << 40, 200), strict=True)]
+    edges = [
+        (int(u), int(v), int(w))
+        for (u, v), w in zip(random.integers(0, 40, (200, 2)), random.integers(0, 1 << 40, 200), strict=True)
+    ]
     edges = sorted({(u, v): (u, v, w) for u, v, w in edges}.values())
     graph = ist.ingest(write(ligra(edges, 40, True, separator)), tmp_path / "g.isthmus", memory=memory)
     assert_graph(graph, clean(edges, range(40)))
@@ -54,7 +63,9 @@ def test_arrays_that_straddle_blocks(write, tmp_path, sized, memory, separator):
 def test_the_first_word_tells_it_from_adjacency_lists(write):
     assert format_of(write("AdjacencyGraph\n1\n0\n0\n")) == "ligra"
     assert format_of(write("1 2 3\n")) == "adjacency"
-    with pytest.raises(GraphFormatError, match=r"g.ligra:1: expected AdjacencyGraph or WeightedAdjacencyGraph, got b'Graph'"):
+    with pytest.raises(
+        GraphFormatError, match=r"g.ligra:1: expected AdjacencyGraph or WeightedAdjacencyGraph, got b'Graph'"
+    ):
         ist.read(write("Graph\n1\n", "g.ligra"))
 
 
@@ -76,10 +87,13 @@ def test_no_vertices(write):
         ("AdjacencyGraph\n2\n1\n0\n0\n2\n", r"g.adj: a target of the arcs from 0 on is outside 0 to 1"),
         ("AdjacencyGraph\n0\n1\n0\n", r"g.adj: the header promises 1 arcs, but no vertex has them"),
         ("AdjacencyGraph\n-1\n1\n0\n", r"g.adj: the header promises -1 vertices and 1 arcs"),
-        ("AdjacencyGraph\n9999999999\n1\n", r"g.adj: .* promises 9999999999 vertices and 1 arcs, 20000000000 bytes or more"),
+        (
+            "AdjacencyGraph\n9999999999\n1\n",
+            r"g.adj: .* promises 9999999999 vertices and 1 arcs, 20000000000 bytes or more",
+        ),
         ("WeightedAdjacencyGraph\n2\n1\n0\n1\n1\n-5\n", r"g.adj: row 0: expected a weight of at least 0"),
     ],
-)  # fmt: skip
+)
 def test_what_is_wrong_is_named(write, text, message):
     with pytest.raises(GraphFormatError, match=message):
         ist.read(write(text))

@@ -57,7 +57,12 @@ def test_blocks_of_what_scipy_writes(write, tmp_path, sized, memory):
     scipy.io.mmwrite(text, matrix)
     graph = ist.ingest(write(text.getvalue().decode()), tmp_path / "g.isthmus", memory=memory)
     expected = [(int(i) + 1, int(j) + 1, float(x)) for i, j, x in zip(*matrix.coords, matrix.data, strict=True)]
-    found = [(u, v, w) for u, v, w in zip(*(graph.to_arrow()[name].to_pylist() for name in ("source", "target", "weight")), strict=True)]
+    found = [
+        (u, v, w)
+        for u, v, w in zip(
+            *(graph.to_arrow()[name].to_pylist() for name in ("source", "target", "weight")), strict=True
+        )
+    ]
     assert graph.vertices == 60
     assert sorted((u, v) for u, v, _ in found) == sorted((u, v) for u, v, _ in expected)
     np.testing.assert_allclose([w for _, _, w in sorted(found)], [w for _, _, w in sorted(expected)], rtol=1e-12)
@@ -72,9 +77,15 @@ HEAD = "%%MatrixMarket matrix coordinate"
         ("", r"g.mtx:1: expected '%%MatrixMarket matrix coordinate FIELD SYMMETRY', got ''"),
         ("1 2\n", r"g.mtx:1: expected '%%MatrixMarket .*', got '1 2'"),
         ("%%MatrixMarket matrix array real general\n2 2\n1\n", r"g.mtx:1: expected a matrix of coordinates"),
-        (f"{HEAD} complex general\n", r"g.mtx:1: expected a matrix that is pattern, integer, real, double and general or symmetric"),
+        (
+            f"{HEAD} complex general\n",
+            r"g.mtx:1: expected a matrix that is pattern, integer, real, double and general or symmetric",
+        ),
         (f"{HEAD} real hermitian\n", r"g.mtx:1: expected a matrix that is"),
-        (f"{HEAD} real general\n% only comments\n", r"g.mtx: expected a line 'rows columns entries' below the comments, found none"),
+        (
+            f"{HEAD} real general\n% only comments\n",
+            r"g.mtx: expected a line 'rows columns entries' below the comments, found none",
+        ),
         (f"{HEAD} real general\n3 3\n", r"g.mtx:2: expected 'rows columns entries', got '3 3'"),
         (f"{HEAD} real general\n3 2 1\n1 1 1\n", r"g.mtx:2: expected as many rows as columns, got 3 x 2"),
         (f"{HEAD} real general\n3 3 1\n1 x 1\n", r"g.mtx:3: expected 'row column value', got '1 x 1'"),
@@ -82,14 +93,23 @@ HEAD = "%%MatrixMarket matrix coordinate"
         (f"{HEAD} real general\n3 3 2\n1 2 1\n%\n4 2 1\n", r"g.mtx:5: expected vertices from 1 to 3, got '4 2 1'"),
         (f"{HEAD} real general\n3 3 1\n0 2 1\n", r"g.mtx:3: expected vertices from 1 to 3, got '0 2 1'"),
         (f"{HEAD} real general\n3 3 1\n-1 2 1\n", r"g.mtx:3: expected vertices from 1 to 3, got '-1 2 1'"),
-        (f"{HEAD} real symmetric\n3 3 1\n1 2 1\n", r"g.mtx:3: expected the lower triangle of a symmetric matrix, column <= row <= 3"),
+        (
+            f"{HEAD} real symmetric\n3 3 1\n1 2 1\n",
+            r"g.mtx:3: expected the lower triangle of a symmetric matrix, column <= row <= 3",
+        ),
         (f"{HEAD} real general\n3 3 2\n1 2 1\n", r"g.mtx: holds 1 lines of edges, its header promises 2"),
         (f"{HEAD} real general\n3 3 0\n1 2 1\n", r"g.mtx: holds 1 lines of edges, its header promises 0"),
-        (f"{HEAD} real general\n3 3 1\n1 2 -1\n", r"g.mtx:3: expected a weight of at least 0 \(allow_negative=True admits others\)"),
+        (
+            f"{HEAD} real general\n3 3 1\n1 2 -1\n",
+            r"g.mtx:3: expected a weight of at least 0 \(allow_negative=True admits others\)",
+        ),
         (f"{HEAD} real general\n3 3 1\n1 2 nan\n", r"g.mtx:3: expected a finite weight"),
-        (f"{HEAD} pattern general\n4000000000 4000000000 1\n1 2\n", r"g.mtx: 77 bytes claim 4000000000 vertices, expected at most 67"),
+        (
+            f"{HEAD} pattern general\n4000000000 4000000000 1\n1 2\n",
+            r"g.mtx: 77 bytes claim 4000000000 vertices, expected at most 67",
+        ),
     ],
-)  # fmt: skip
+)
 def test_what_is_wrong_is_named(write, text, message):
     with pytest.raises(GraphFormatError, match=message):
         ist.read(write(text))

@@ -31,9 +31,17 @@ def write(tmp_path):
 
 @pytest.mark.parametrize(
     ("own", "weighted", "code"),
-    [((), False, None), ((), False, "0"), ((), True, "1"), ((), True, "001"), ((7,), True, "011"), ((7,), False, "10"),
-     ((3, 7, 8, 9), True, "111 3"), ((3,), False, "100")],
-)  # fmt: skip
+    [
+        ((), False, None),
+        ((), False, "0"),
+        ((), True, "1"),
+        ((), True, "001"),
+        ((7,), True, "011"),
+        ((7,), False, "10"),
+        ((3, 7, 8, 9), True, "111 3"),
+        ((3,), False, "100"),
+    ],
+)
 @pytest.mark.parametrize("chunk", [16, 2 << 20])
 def test_files(write, sized, own, weighted, code, chunk):
     sized(adjacency_chunk=chunk, text_chunk=max(chunk, 64))
@@ -83,7 +91,9 @@ def test_what_is_wrong_is_named(write, text, message):
 
 
 def test_a_webgraph_without_its_properties(write):
-    with pytest.raises(GraphFormatError, match=r"expected 'vertices edges .*; a WebGraph graph has g.properties beside it"):
+    with pytest.raises(
+        GraphFormatError, match=r"expected 'vertices edges .*; a WebGraph graph has g.properties beside it"
+    ):
         ist.read(write("\x17\x00\x00\x11"))
 
 

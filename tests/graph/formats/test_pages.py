@@ -42,7 +42,9 @@ def chunks(tmp_path):
 @pytest.mark.parametrize("dictionary", [True, False])
 def test_pages_are_found_to_the_last(chunks, compression, version, dictionary):
     options = {"data_page_size": 2000, "row_group_size": 2000, "write_page_index": True}
-    for file, chunk, theirs in chunks(compression=compression, data_page_version=version, use_dictionary=dictionary, **options):
+    for file, chunk, theirs in chunks(
+        compression=compression, data_page_version=version, use_dictionary=dictionary, **options
+    ):
         pages = list(pages_of(file, chunk, 1 << 30))
         assert sum(page.values for page in pages if page.kind != DICTIONARY) == theirs.num_values
         headers = theirs.total_uncompressed_size - sum(page.size for page in pages)
@@ -52,7 +54,9 @@ def test_pages_are_found_to_the_last(chunks, compression, version, dictionary):
 
 @pytest.mark.parametrize("compression", ["none", "snappy", "gzip", "zstd", "brotli", "lz4"])
 def test_the_longest_value_of_a_dictionary(chunks, compression):
-    longest = [page.longest for file, chunk, _ in chunks(compression=compression) for page in pages_of(file, chunk, 1 << 30)]
+    longest = [
+        page.longest for file, chunk, _ in chunks(compression=compression) for page in pages_of(file, chunk, 1 << 30)
+    ]
     assert longest[0] == max(map(len, WORDS))
     assert 3 in longest
     small = [page.longest for file, chunk, _ in chunks(compression=compression) for page in pages_of(file, chunk, 1)]
@@ -60,7 +64,9 @@ def test_the_longest_value_of_a_dictionary(chunks, compression):
 
 
 def test_values_that_share_beginnings_may_be_as_long_as_their_page(chunks):
-    file, chunk, _ = chunks(use_dictionary=False, column_encoding={"words": "DELTA_BYTE_ARRAY", "few": "PLAIN", "numbers": "PLAIN"})[0]
+    file, chunk, _ = chunks(
+        use_dictionary=False, column_encoding={"words": "DELTA_BYTE_ARRAY", "few": "PLAIN", "numbers": "PLAIN"}
+    )[0]
     assert all(page.bytes_per_row == page.size for page in pages_of(file, chunk, 1 << 30))
 
 

@@ -1,4 +1,6 @@
-"""Patterns of files (`graph/formats/parts.py`), and rows and lines without ids (`graph/formats/tables.py`, `graph/formats/text.py`)."""
+"""Patterns of files (`graph/formats/parts.py`), and rows and lines without ids (`graph/formats/tables.py`,
+`graph/formats/text.py`).
+"""
 
 from __future__ import annotations
 
@@ -49,7 +51,9 @@ def test_patterns_that_match_nothing_or_too_much(write):
     folder = write(a_txt="1 2\n", b_mtx="%%MatrixMarket\n", c_wel="1 2 3\n", n__1_txt="-1 2\n", n__2_txt=f"{2**63} 2\n")
     with pytest.raises(GraphFormatError, match=r"z\*.txt: no such file, and no file matches it as a pattern"):
         ist.read(folder / "z*.txt")
-    with pytest.raises(GraphFormatError, match=r"expected files of text, or of Parquet or Arrow, got 5 of matrix-market, text"):
+    with pytest.raises(
+        GraphFormatError, match=r"expected files of text, or of Parquet or Arrow, got 5 of matrix-market, text"
+    ):
         ist.read(folder / "*")
     with pytest.raises(GraphFormatError, match=r"c.wel: expected weights as in .*a.txt, found some"):
         ist.read(folder / "[ac].*")
@@ -59,7 +63,7 @@ def test_patterns_that_match_nothing_or_too_much(write):
         ist.read(folder / "[ac].*", colour="red")
 
 
-TEXT = "1,2,5\n,2,5\n3,,5\n\n# note\n2,3,6\n4,\"\",1\n3,1,7\n"
+TEXT = '1,2,5\n,2,5\n3,,5\n\n# note\n2,3,6\n4,"",1\n3,1,7\n'
 
 
 @pytest.mark.parametrize("chunk", [16, 8 << 20])
@@ -110,7 +114,9 @@ def test_rows_without_an_id(table):
 
 def test_rows_of_strings_and_errors_that_stay():
     words = pa.table({"source": ["a", None, "b"], "target": ["b", "z", "c"]})
-    with pytest.raises(GraphFormatError, match=r"row 1: expected a value in column 'source', got null \(missing='skip' leaves"):
+    with pytest.raises(
+        GraphFormatError, match=r"row 1: expected a value in column 'source', got null \(missing='skip' leaves"
+    ):
         ist.read(words)
     with pytest.warns(ist.IsthmusWarning, match="1 row without"):
         assert_graph(ist.read(words, missing="skip"), clean([("a", "b", None), ("b", "c", None)]))

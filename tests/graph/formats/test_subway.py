@@ -50,8 +50,14 @@ def test_weights_beyond_31_bits_need_a_wider_type(write):
     [
         (b"\x01\0\0", r"g.bcsr: 3 bytes, expected a header of 8"),
         (subway(EDGES, 5, True), r"g.bcsr: the header promises 5 vertices and 5 arcs, 48 bytes; the file has 68"),
-        (np.array([2, 2, 1, 0, 0, 1], "<u4").tobytes(), r"g.bcsr: the offsets of vertices 0 to 1 do not ascend within 0 to 2"),
-        (np.array([2, 2, 0, 3, 0, 1], "<u4").tobytes(), r"g.bcsr: the offsets of vertices 0 to 1 do not ascend within 0 to 2"),
+        (
+            np.array([2, 2, 1, 0, 0, 1], "<u4").tobytes(),
+            r"g.bcsr: the offsets of vertices 0 to 1 do not ascend within 0 to 2",
+        ),
+        (
+            np.array([2, 2, 0, 3, 0, 1], "<u4").tobytes(),
+            r"g.bcsr: the offsets of vertices 0 to 1 do not ascend within 0 to 2",
+        ),
         (np.array([2, 2, 0, 1, 0, 2], "<u4").tobytes(), r"g.bcsr: a target of the arcs from 1 on is outside 0 to 1"),
         (np.array([0, 1, 7], "<u4").tobytes(), r"g.bcsr: the offsets end at 0, the header promises 1 arcs"),
     ],

@@ -49,7 +49,14 @@ def test_tables_of_strings(make):
 
 @pytest.mark.parametrize(
     "kind",
-    [pa.string(), pa.large_string(), pa.string_view(), pa.binary(), pa.large_binary(), pa.dictionary(pa.int32(), pa.string())],
+    [
+        pa.string(),
+        pa.large_string(),
+        pa.string_view(),
+        pa.binary(),
+        pa.large_binary(),
+        pa.dictionary(pa.int32(), pa.string()),
+    ],
     ids=str,
 )
 def test_types_of_strings(kind):
@@ -57,7 +64,9 @@ def test_types_of_strings(kind):
     assert_graph(ist.read(pa.table(ends, ["u", "v"])), clean([("b", "é", None), ("é", "a", None), ("b", "é", None)]))
 
 
-@pytest.mark.parametrize("frame", [pl.DataFrame({"u": ["b", "a"], "v": ["a", "c"]}, schema={"u": pl.Categorical, "v": pl.Categorical})])
+@pytest.mark.parametrize(
+    "frame", [pl.DataFrame({"u": ["b", "a"], "v": ["a", "c"]}, schema={"u": pl.Categorical, "v": pl.Categorical})]
+)
 def test_polars_categories(frame):
     assert_graph(ist.read(frame), clean([("b", "a", None), ("a", "c", None)]))
 
@@ -133,7 +142,10 @@ def test_columns_that_make_no_sense(names, options, error, message):
         (pa.array([[1], [2]]), "column 'v' holds list<.*>, expected integers"),
         (pa.array([1, None]), "row 1: expected a value in column 'v', got null"),
         (pa.array(["a", None]), "row 1: expected a value in column 'v', got null"),
-        (pa.DictionaryArray.from_arrays([0, 1], pa.array(["a", None])), "row 1: expected a value in column 'v', got null"),
+        (
+            pa.DictionaryArray.from_arrays([0, 1], pa.array(["a", None])),
+            "row 1: expected a value in column 'v', got null",
+        ),
         (pa.array([b"a", b"\xff"]), r"row 1: expected an id in UTF-8 in column 'v', got b'.xff'"),
     ],
     ids=str,
@@ -158,7 +170,10 @@ def test_strings_where_integers_were_asked_for():
         (pa.array([True, False, True]), "column 'w' holds bool, expected numbers as weights"),
         (pa.array([1.0, 2.0, float("nan")]), "row 2: expected a finite weight, got nan"),
         (pa.array([1, -2, 3]), "row 1: expected a weight of at least 0"),
-        (pa.array([1, 2, 2**64 - 1], pa.uint64()), "row 2: expected a weight that 64 bits hold exactly, got 18446744073709551615"),
+        (
+            pa.array([1, 2, 2**64 - 1], pa.uint64()),
+            "row 2: expected a weight that 64 bits hold exactly, got 18446744073709551615",
+        ),
     ],
     ids=str,
 )
@@ -191,7 +206,9 @@ def test_the_row_is_right_in_a_later_batch(sized):
 @pytest.mark.parametrize("apart", [False, True])
 def test_negative_and_huge_ids_do_not_go_together(sized, apart):
     sized(block_edges=2)
-    table = pa.table({"u": pa.array([-1, 1, 1, 1]), "v": pa.array([2**63, 1, 1, 1][:: -1 if apart else 1], pa.uint64())})
+    table = pa.table(
+        {"u": pa.array([-1, 1, 1, 1]), "v": pa.array([2**63, 1, 1, 1][:: -1 if apart else 1], pa.uint64())}
+    )
     with pytest.raises(GraphFormatError, match=r"ids below 0 and above 2\*\*63 - 1 in one table"):
         ist.read(table)
 
@@ -217,8 +234,16 @@ def test_strided_arrays():
 @pytest.mark.parametrize(
     ("what", "error", "message"),
     [
-        ([(0, 1), (0, 2, 5)], OptionError, r"a list of edges: item 1: expected 2 values, as in the first, got \(0, 2, 5\)"),
-        ([(0, 1, 2, 3)], OptionError, r"a list of edges: item 0: expected \(source, target\) or \(source, target, weight\)"),
+        (
+            [(0, 1), (0, 2, 5)],
+            OptionError,
+            r"a list of edges: item 1: expected 2 values, as in the first, got \(0, 2, 5\)",
+        ),
+        (
+            [(0, 1, 2, 3)],
+            OptionError,
+            r"a list of edges: item 0: expected \(source, target\) or \(source, target, weight\)",
+        ),
         ([[0, 1], [0, 2], [3, 4]], OptionError, "a list of lists could mean rows or columns"),
         ((np.arange(3), np.arange(4)), OptionError, r"expected arrays of one length, got shapes \(3,\), \(4,\)"),
         ((np.ones((2, 2), int), np.ones((2, 2), int)), OptionError, "expected arrays of one length"),
@@ -226,10 +251,22 @@ def test_strided_arrays():
         (7, OptionError, "cannot read edges from int; expected a path"),
         (None, OptionError, "cannot read edges from NoneType"),
         (np.arange(5), OptionError, "cannot read edges from ndarray"),
-        ((np.array([1.5]), np.array([2])), GraphFormatError, "arrays: source holds float64, expected integers or strings as ids"),
+        (
+            (np.array([1.5]), np.array([2])),
+            GraphFormatError,
+            "arrays: source holds float64, expected integers or strings as ids",
+        ),
         ((np.array([1]), np.array([True])), GraphFormatError, "arrays: target holds bool"),
-        ((np.array([1, "a"], object), np.array([1, 2])), GraphFormatError, "arrays: source holds object that cannot be read"),
-        ((np.array([2**64], object), np.array([1])), GraphFormatError, f"arrays: source: expected numbers that fit 64 bits, got {2**64}"),
+        (
+            (np.array([1, "a"], object), np.array([1, 2])),
+            GraphFormatError,
+            "arrays: source holds object that cannot be read",
+        ),
+        (
+            (np.array([2**64], object), np.array([1])),
+            GraphFormatError,
+            f"arrays: source: expected numbers that fit 64 bits, got {2**64}",
+        ),
         ((np.array([1.5], object), np.array([1])), GraphFormatError, "column 'source' holds double"),
         ((np.array([1]), np.array([2]), np.array([1j])), GraphFormatError, "arrays: weight holds complex128"),
         ((np.array([1]), np.array([2]), np.array(["x"])), GraphFormatError, "expected numbers as weights"),
@@ -244,7 +281,9 @@ def test_objects_that_hold_no_edges(what, error, message):
 def test_types_that_do_not_mix_are_said():
     with pytest.raises(GraphFormatError, match=r"table: cannot read: .*column u .*; expected columns of one type each"):
         ist.read(pd.DataFrame({"u": [1, "a"], "v": [2, 3]}))
-    with pytest.raises(GraphFormatError, match=r"arrays: source holds object .*; expected integers or strings, not both"):
+    with pytest.raises(
+        GraphFormatError, match=r"arrays: source holds object .*; expected integers or strings, not both"
+    ):
         ist.read((np.array([1, "a"], object), np.array([1, 2])))
 
 
@@ -278,13 +317,17 @@ def test_columns_by_numbers_of_numpy():
 
 
 def test_vertices_is_a_count():
-    with pytest.raises(OptionError, match=r"vertices: expected how many there are, whose ids are 0, 1, 2, ..., got ndarray$"):
+    with pytest.raises(
+        OptionError, match=r"vertices: expected how many there are, whose ids are 0, 1, 2, ..., got ndarray$"
+    ):
         ist.read((SOURCES, TARGETS), vertices=np.arange(10))
 
 
 @pytest.mark.parametrize("address", ["s3://bucket/edges.parquet", "https://example.org/edges.txt"])
 def test_addresses_are_not_files(address):
-    with pytest.raises(GraphFormatError, match=f"{address}: is an address, expected a file on this machine; download it first"):
+    with pytest.raises(
+        GraphFormatError, match=f"{address}: is an address, expected a file on this machine; download it first"
+    ):
         ist.read(address)
 
 
@@ -306,7 +349,9 @@ def test_shortest_paths_of_a_table_use_its_weights(recwarn):
 def test_a_networkx_edge_list_keeps_its_weights():
     nx = pytest.importorskip("networkx")
     graph = nx.Graph([(0, 1, {"weight": 2.5}), (1, 2, {"weight": 4.0})])
-    assert_graph(ist.read(nx.to_pandas_edgelist(graph), directed=False), clean([(0, 1, 2.5), (1, 2, 4.0)], directed=False))
+    assert_graph(
+        ist.read(nx.to_pandas_edgelist(graph), directed=False), clean([(0, 1, 2.5), (1, 2, 4.0)], directed=False)
+    )
 
 
 def test_the_weight_may_stand_first():
@@ -320,13 +365,17 @@ def test_weights_can_be_left_out(recwarn):
 
 def test_a_column_named_weight_that_holds_no_numbers():
     table = pa.table({"u": SOURCES, "v": TARGETS, "weight": ["light"] * 4})
-    with pytest.raises(GraphFormatError, match=r"column 'weight' holds string, expected numbers .*\(weight='none' reads no weights\)"):
+    with pytest.raises(
+        GraphFormatError, match=r"column 'weight' holds string, expected numbers .*\(weight='none' reads no weights\)"
+    ):
         ist.read(table)
     assert ist.read(table, weight="none").edges == 4
 
 
 def test_numbers_that_are_not_read_are_noticed():
-    with pytest.warns(ist.IsthmusWarning, match="table: one further column ignored; weight='cost' reads a column as the weight"):
+    with pytest.warns(
+        ist.IsthmusWarning, match="table: one further column ignored; weight='cost' reads a column as the weight"
+    ):
         ist.read(pa.table(COLUMNS))
 
 
@@ -360,8 +409,6 @@ def test_a_networkx_matrix_has_one_edge_per_pair():
 def test_other_matrices_have_an_edge_per_entry(entries):
     matrix = sp.coo_array(np.array(entries))
     assert ist.read(matrix, directed=False).edges == matrix.nnz
-
-
 
 
 @pytest.mark.parametrize("make", [sp.coo_array, sp.csr_array, sp.csc_matrix, sp.lil_array])
@@ -399,7 +446,9 @@ def test_a_reader_with_colliding_hashes_cannot_be_read_again(monkeypatch):
 
 def test_a_table_with_colliding_hashes_is_read_again(monkeypatch):
     good = ist.graph.names.hashes
-    monkeypatch.setattr("isthmus.graph.names.hashes", lambda s, salt: good(s, salt) if salt else np.full(len(s), 5, np.uint64))
+    monkeypatch.setattr(
+        "isthmus.graph.names.hashes", lambda s, salt: good(s, salt) if salt else np.full(len(s), 5, np.uint64)
+    )
     assert_graph(ist.read(pa.table({"u": ["a", "c"], "v": ["b", "a"]})), clean([("a", "b", None), ("c", "a", None)]))
 
 

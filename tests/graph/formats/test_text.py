@@ -83,12 +83,15 @@ def test_minus_zero_is_zero(write):
         ("source,target\n1,2\n2,3\n3,1\n", {"header": True}),
         ("# made by hand\n\nsource target\n1 2\n2 3\n3 1\n", {"header": True}),
         ("to;from\n2;1\n3;2\n1;3\n", {"header": True, "source": "from", "target": "to"}),
-        ('"the source" "the target"\n1 2\n2 3\n3 1\n', {"header": True, "source": "the source", "target": "the target"}),
+        (
+            '"the source" "the target"\n1 2\n2 3\n3 1\n',
+            {"header": True, "source": "the source", "target": "the target"},
+        ),
         ("time,a,b\n9,1,2\n9,2,3\n9,3,1\n", {"header": True, "source": "a", "target": "b"}),
         ("\ufeffu,v\n1,2\n2,3\n3,1\n", {"header": True, "source": "u", "target": "v"}),
         ("9 1 2\n9 2 3\n9 3 1\n", {"source": 2, "target": 3}),
         ("2 1\n3 2\n1 3\n", {"source": "2", "target": "1"}),
-        ("1,Area 51,2\n2,,3\n3,\"x,7,y\",1\n", {"source": 1, "target": 3}),
+        ('1,Area 51,2\n2,,3\n3,"x,7,y",1\n', {"source": 1, "target": 3}),
         ("1\tNew York\t2\n2\tx\t3\n3\ty z\t1\n", {"source": 1, "target": 3}),
     ],
 )
@@ -119,7 +122,16 @@ def test_strings_with_other_separators_inside(write):
 def test_string_ids_sort_bytewise(write):
     edges = [("é", "z", None), ("Z", "a", None), ("\U0001f600", "\uffff", None), ("10", "9", None)]
     graph = ist.read(write("".join(f"{u} {v}\n" for u, v, _ in edges)))
-    assert graph.ids.users(np.arange(graph.vertices)).tolist() == ["10", "9", "Z", "a", "z", "é", "\uffff", "\U0001f600"]
+    assert graph.ids.users(np.arange(graph.vertices)).tolist() == [
+        "10",
+        "9",
+        "Z",
+        "a",
+        "z",
+        "é",
+        "\uffff",
+        "\U0001f600",
+    ]
     assert_graph(graph, clean(edges))
 
 
@@ -179,17 +191,42 @@ def test_negative_and_huge_ids_do_not_go_together(write, sized, apart):
 
 @pytest.mark.parametrize(
     "weight",
-    ["0", "1", "-0", "+3", "2.5", ".5", "5.", "1e3", "1E-3", "1e+2", "0.1", "123456789012345678901234567890",
-     "9007199254740993", "0.30000000000000004", "1.7976931348623157e308", "5e-324", "2.2250738585072011e-308",
-     "1e22", "1e23", "8.41e21", "0.000000000000000000000000000001234567890123456789", "1e-400", "00012.50"],
-)  # fmt: skip
+    [
+        "0",
+        "1",
+        "-0",
+        "+3",
+        "2.5",
+        ".5",
+        "5.",
+        "1e3",
+        "1E-3",
+        "1e+2",
+        "0.1",
+        "123456789012345678901234567890",
+        "9007199254740993",
+        "0.30000000000000004",
+        "1.7976931348623157e308",
+        "5e-324",
+        "2.2250738585072011e-308",
+        "1e22",
+        "1e23",
+        "8.41e21",
+        "0.000000000000000000000000000001234567890123456789",
+        "1e-400",
+        "00012.50",
+    ],
+)
 def test_weights_are_read_as_python_reads_them(write, weight):
     graph = ist.read(write(f"1 2 {weight}\n"), weight=3)
     assert graph.edge_weights(1, 2).tolist() == [9007199254740993 if weight == "9007199254740993" else float(weight)]
 
 
 @settings(max_examples=30, deadline=None)
-@given(weights=st.lists(st.floats(0, allow_nan=False, allow_infinity=False), min_size=1, max_size=200), digits=st.integers(1, 25))
+@given(
+    weights=st.lists(st.floats(0, allow_nan=False, allow_infinity=False), min_size=1, max_size=200),
+    digits=st.integers(1, 25),
+)
 def test_any_weight_is_read_exactly(tmp_path_factory, weights, digits):
     path = tmp_path_factory.mktemp("weights") / "edges.txt"
     spelled = [f"{abs(w):.{digits}g}" for w in weights] + [repr(abs(w)) for w in weights]
@@ -209,14 +246,18 @@ def test_a_decimal_point_whatever_the_locale(write):
         except locale.Error:
             continue
         try:
-            assert ist.read(write("1 2 1.23456789012345678901\n"), weight=3).edge_weights(1, 2).tolist() == [1.23456789012345678901]
+            assert ist.read(write("1 2 1.23456789012345678901\n"), weight=3).edge_weights(1, 2).tolist() == [
+                1.23456789012345678901
+            ]
         finally:
             locale.setlocale(locale.LC_NUMERIC, before)
         return
     pytest.skip("no locale with a decimal comma is installed")
 
 
-@pytest.mark.parametrize(("weight", "stored"), [("3", "int32"), ("3.0", "float64"), (2**31, "int64"), (2**63, "float64")])
+@pytest.mark.parametrize(
+    ("weight", "stored"), [("3", "int32"), ("3.0", "float64"), (2**31, "int64"), (2**63, "float64")]
+)
 def test_the_type_of_weights(write, weight, stored):
     assert ist.read(write(f"1 2 {weight}\n"), weight=3).info()["weight_type"] == stored
 
@@ -312,20 +353,29 @@ def test_a_malformed_line_is_named(write, line, message, newline):
         ist.read(write(content))
 
 
-@pytest.mark.parametrize("line", ['a', '"a,b', 'a,"b', '"a"x,b'])
+@pytest.mark.parametrize("line", ["a", '"a,b', 'a,"b', '"a"x,b'])
 def test_a_malformed_line_of_strings_is_named(write, line):
     with pytest.raises(GraphFormatError, match=rf"edges.csv:2: expected 'source target', got {re.escape(repr(line))}$"):
         ist.read(write(f"x,y\n{line}\nz,x\n", "edges.csv"), ids="string")
 
 
-@pytest.mark.parametrize(("line", "expected"), [
-    ('"",b', "an id between the quotes"), ('a,""', "an id between the quotes"), ("a,", "'source target'"), (",a", "'source target'"),
-    ("1,", "'source target' with integer ids"), (",1", "'source target' with integer ids"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("line", "expected"),
+    [
+        ('"",b', "an id between the quotes"),
+        ('a,""', "an id between the quotes"),
+        ("a,", "'source target'"),
+        (",a", "'source target'"),
+        ("1,", "'source target' with integer ids"),
+        (",1", "'source target' with integer ids"),
+    ],
+)
 def test_an_empty_id_is_refused_and_the_way_to_skip_it_named(write, line, expected):
     other = "1,2" if "1" in line else "x,y"
     hint = r"\(missing='skip' leaves out lines without a source or target\)"
-    with pytest.raises(GraphFormatError, match=rf"edges.csv:2: expected {expected} {hint}, got {re.escape(repr(line))}$"):
+    with pytest.raises(
+        GraphFormatError, match=rf"edges.csv:2: expected {expected} {hint}, got {re.escape(repr(line))}$"
+    ):
         ist.read(write(f"{other}\n{line}\n{other}\n", "edges.csv"))
     assert ist.read(write(f"{other}\n{line}\n{other}\n", "edges.csv"), missing="skip").edges == 2
 
@@ -336,13 +386,19 @@ def test_ids_must_be_utf8(write):
 
 
 def test_a_header_without_the_option_says_so(write):
-    with pytest.raises(GraphFormatError, match=r"edges.csv:1: .*header=True skips a line of names.* got 'source,target'"):
+    with pytest.raises(
+        GraphFormatError, match=r"edges.csv:1: .*header=True skips a line of names.* got 'source,target'"
+    ):
         ist.read(write("source,target\n1,2\n2,3\n", "edges.csv"))
 
 
-@pytest.mark.parametrize("content", ["source,target\na,b\n", "# x\nTo,From\na,b\nb,c\n", '"src","dst"\na,b\n', "source,target\n"])
+@pytest.mark.parametrize(
+    "content", ["source,target\na,b\n", "# x\nTo,From\na,b\nb,c\n", '"src","dst"\na,b\n', "source,target\n"]
+)
 def test_names_read_as_an_edge_are_noticed(write, content):
-    with pytest.warns(ist.IsthmusWarning, match=r"edges.csv:[12]: '.*' looks like names of columns .*; give header=True"):
+    with pytest.warns(
+        ist.IsthmusWarning, match=r"edges.csv:[12]: '.*' looks like names of columns .*; give header=True"
+    ):
         ist.read(write(content, "edges.csv"))
 
 
@@ -360,13 +416,20 @@ def test_other_words_are_ids(write, recwarn, content):
 def test_a_header_below_comments_is_hinted_at(write):
     with pytest.raises(GraphFormatError, match=r"edges.csv:2: .*header=True skips a line of names.* got 'a,b'"):
         ist.read(write("# comment\na,b\n1,2\n2,3\n", "edges.csv"))
-    with pytest.raises(GraphFormatError, match=r"edges.csv:1: .*weight in column 3 \(header=True skips a line of names\)"):
+    with pytest.raises(
+        GraphFormatError, match=r"edges.csv:1: .*weight in column 3 \(header=True skips a line of names\)"
+    ):
         ist.read(write("a,b,weight\nx,y,2\n", "edges.csv"), weight=3)
 
 
 @pytest.mark.parametrize(
     ("names", "columns"),
-    [("weight,dst,src", (2, 1, 0)), ("From,To,weight", (0, 1, 2)), ("x,target,source", (2, 1, None)), ("a,b,c", (0, 1, None))],
+    [
+        ("weight,dst,src", (2, 1, 0)),
+        ("From,To,weight", (0, 1, 2)),
+        ("x,target,source", (2, 1, None)),
+        ("a,b,c", (0, 1, None)),
+    ],
 )
 def test_a_header_tells_the_columns(write, names, columns):
     rows = [(1, 2, 3), (4, 5, 6)]
@@ -382,7 +445,9 @@ def test_a_header_gives_way_to_options(write):
 
 
 def test_a_column_that_may_hold_weights_is_noticed(write, recwarn):
-    with pytest.warns(ist.IsthmusWarning, match=r"edges.txt: one further column ignored; weight=3 reads a column as the weight"):
+    with pytest.warns(
+        ist.IsthmusWarning, match=r"edges.txt: one further column ignored; weight=3 reads a column as the weight"
+    ):
         assert not ist.read(write("1 2 5\n")).weighted
     ist.read(write("1 2 5\n"), weight="none")
     ist.read(write("1 2 5 6\n"), weight=3)
@@ -390,7 +455,9 @@ def test_a_column_that_may_hold_weights_is_noticed(write, recwarn):
 
 
 def test_columns_that_are_not_there(write):
-    with pytest.raises(GraphFormatError, match=r"edges.txt:1: expected 'source target weight' with integer ids in columns 1, 2, 4"):
+    with pytest.raises(
+        GraphFormatError, match=r"edges.txt:1: expected 'source target weight' with integer ids in columns 1, 2, 4"
+    ):
         ist.read(write("1 2 3\n"), weight=4)
 
 
@@ -559,12 +626,27 @@ def test_ids_outside_a_promised_count(write, line, wrong):
 @pytest.mark.parametrize(
     ("name", "expected"),
     [
-        ("a.txt", "text"), ("a.TXT.GZ", "text"), ("a.csv.zst", "text"), ("noending", "text"), ("a.b.wel", "text"),
-        ("a.parquet", "parquet"), ("a.feather", "arrow"), ("a.properties", "graphalytics"), ("a.e", "graphalytics"),
-        ("a.adj", "adjacency"), ("a.wsg", "gapbs"), ("a.isthmus", "isthmus"), ("a.mtx.gz", "matrix-market"), ("a.co", "dimacs"),
-        ("a.sgr", "galois"), ("a.bwcsr", "subway"), ("a.ligra", "ligra"), ("a.graph", "metis"), ("a.graphml", "graphml"),
+        ("a.txt", "text"),
+        ("a.TXT.GZ", "text"),
+        ("a.csv.zst", "text"),
+        ("noending", "text"),
+        ("a.b.wel", "text"),
+        ("a.parquet", "parquet"),
+        ("a.feather", "arrow"),
+        ("a.properties", "graphalytics"),
+        ("a.e", "graphalytics"),
+        ("a.adj", "adjacency"),
+        ("a.wsg", "gapbs"),
+        ("a.isthmus", "isthmus"),
+        ("a.mtx.gz", "matrix-market"),
+        ("a.co", "dimacs"),
+        ("a.sgr", "galois"),
+        ("a.bwcsr", "subway"),
+        ("a.ligra", "ligra"),
+        ("a.graph", "metis"),
+        ("a.graphml", "graphml"),
     ],
-)  # fmt: skip
+)
 def test_the_ending_tells_the_format(name, expected):
     assert format_of(Path(name)) == expected
 

@@ -1,4 +1,6 @@
-"""WebGraph's BV format, in files by a slow writer of our own; `graph/formats/bv_lists.py` decodes, `graph/formats/bv_writer.py` writes."""
+"""WebGraph's BV format, in files by a slow writer of our own; `graph/formats/bv_lists.py` decodes,
+`graph/formats/bv_writer.py` writes.
+"""
 
 from __future__ import annotations
 
@@ -33,7 +35,8 @@ VARIANTS = {
     "Rust": Bv(rust=True, flags={"BLOCKS": "DELTA", "INTERVALS": "DELTA"}),
     "Rust, little-endian": Bv(rust=True, little=True),
     "Rust, further codes": Bv(
-        rust=True, little=True,
+        rust=True,
+        little=True,
         flags={"OUTDEGREES": "OMEGA", "BLOCKS": "PI1", "REFERENCES": "ZETA2", "INTERVALS": "PI2", "RESIDUALS": "PI3"},
     ),
 }
@@ -110,8 +113,14 @@ def test_options(tmp_path):
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"graphclass": "it.unimi.dsi.webgraph.EFGraph"}, r"g.properties: graphclass: expected it.*BVGraph, got '.*EFGraph'"),
-        ({"graphclass": "x.BitStreamArcLabelledImmutableGraph", "underlyinggraph": "inner"}, r"its graph without labels is 'inner'"),
+        (
+            {"graphclass": "it.unimi.dsi.webgraph.EFGraph"},
+            r"g.properties: graphclass: expected it.*BVGraph, got '.*EFGraph'",
+        ),
+        (
+            {"graphclass": "x.BitStreamArcLabelledImmutableGraph", "underlyinggraph": "inner"},
+            r"its graph without labels is 'inner'",
+        ),
         ({"graphclass": None, "# graphclass": ""}, r"graphclass: expected .*, got none"),
         ({"version": 2}, r"version: expected 0 or 1, got '2'"),
         ({"version": None}, r"version: expected 0 or 1, got none"),
@@ -121,13 +130,25 @@ def test_options(tmp_path):
         ({"arcs": "many"}, r"arcs: expected a whole number .* got 'many'"),
         ({"windowsize": (1 << 16) + 1}, r"windowsize: expected a whole number from 0 to 65536, got '65537'"),
         ({"zetak": 0}, r"zetak: expected a whole number from 1 to"),
-        ({"compressionflags": "RESIDUALS_SKEWED_GOLOMB"}, r"expected codes such as .*; 'RESIDUALS_SKEWED_GOLOMB' is unknown"),
+        (
+            {"compressionflags": "RESIDUALS_SKEWED_GOLOMB"},
+            r"expected codes such as .*; 'RESIDUALS_SKEWED_GOLOMB' is unknown",
+        ),
         ({"compressionflags": "OUTDEGREES"}, r"'OUTDEGREES' is unknown"),
-        ({"nodes": 1 << 40}, r"g.graph: its properties promise 1099511627776 vertices, of a bit or more each; it has \d+ bytes"),
-        ({"arcs": 1 << 60}, r"g.graph: \d+ bytes claim 1152921504606846976 arcs, expected at most 268435456; .* max_expansion="),
+        (
+            {"nodes": 1 << 40},
+            r"g.graph: its properties promise 1099511627776 vertices, of a bit or more each; it has \d+ bytes",
+        ),
+        (
+            {"arcs": 1 << 60},
+            r"g.graph: \d+ bytes claim 1152921504606846976 arcs, expected at most 268435456; .* max_expansion=",
+        ),
         ({"arcs": sum(map(len, LISTS)) + 1}, r"g.graph: holds \d+ arcs, its properties promise"),
         ({"arcs": 10}, r"has \d+ neighbours, with which there are more arcs than the 10 that the properties promise"),
-        ({"nodes": 20, "arcs": sum(map(len, LISTS[:20]))}, r"(end at byte \d+, the file at byte|a neighbour outside 0 to 19|20 vertices)"),
+        (
+            {"nodes": 20, "arcs": sum(map(len, LISTS[:20]))},
+            r"(end at byte \d+, the file at byte|a neighbour outside 0 to 19|20 vertices)",
+        ),
     ],
 )
 def test_properties_that_do_not_fit(tmp_path, changes, message):
@@ -165,10 +186,17 @@ FIRST = codes(3, "1", 0) + Coder().zeta(natural(0), 3) + Coder().zeta(0, 3) * 2 
 @pytest.mark.parametrize(
     ("bits", "message"),
     [
-        (codes(9), r"the list of vertex 0 has 9 neighbours, but the graph has 8 vertices; the file is damaged, or its .properties"),
+        (
+            codes(9),
+            r"the list of vertex 0 has 9 neighbours, but the graph has 8 vertices; the file is damaged, or its "
+            r".properties",
+        ),
         (codes(2, "01"), r"the list of vertex 0 has a reference to a list that is not among the 7 before it"),
         (FIRST + codes(1, "001"), r"the list of vertex 1 has a reference"),
-        (FIRST + codes(3, "01", 9), r"the list of vertex 1 has blocks of another list that are longer than that list, or than its own"),
+        (
+            FIRST + codes(3, "01", 9),
+            r"the list of vertex 1 has blocks of another list that are longer than that list, or than its own",
+        ),
         (FIRST + codes(3, "01", 1, 4), r"vertex 1 has blocks"),
         (FIRST + codes(2, "01", 0), r"vertex 1 has blocks"),
         (FIRST + codes(3, "01", 2, 0, 3), r"vertex 1 has blocks"),
@@ -207,7 +235,9 @@ def test_every_truncation_is_found(tmp_path):
 def test_bytes_behind_the_lists(tmp_path):
     path = Bv().write(tmp_path / "g", LISTS)
     path.write_bytes(path.read_bytes() + bytes(17))
-    with pytest.raises(GraphFormatError, match=r"the lists of its 60 vertices end at byte \d+, the file at byte \d+; its .properties"):
+    with pytest.raises(
+        GraphFormatError, match=r"the lists of its 60 vertices end at byte \d+, the file at byte \d+; its .properties"
+    ):
         ist.read(path)
 
 
@@ -215,7 +245,9 @@ def test_a_list_that_the_budget_has_no_room_for(tmp_path, sized):
     """Few bits can stand for very many neighbours: an interval, and lists that repeat it."""
     sized(least_room=1000)
     path = Bv().write(tmp_path / "g", [list(range(9000))] + [[]] * 8999)
-    with pytest.raises(BudgetError, match=r"vertex 0: its list and those of the 0 vertices before it take .*; raise memory="):
+    with pytest.raises(
+        BudgetError, match=r"vertex 0: its list and those of the 0 vertices before it take .*; raise memory="
+    ):
         ist.read(path, memory="100KB")
 
 
@@ -262,7 +294,11 @@ def test_the_writer_uses_what_the_format_offers(tmp_path, seed):
     assert len(bits) - 8 < offsets[-1] <= len(bits)
     slow, chained, used = Bv(), [0] * 90, 0
     for x, (begin, end) in enumerate(pairwise(offsets)):
-        ways = {slow.list_bits(x, lists, back): back for back in range(min(7, x), -1, -1) if back == 0 or chained[x - back] < 3}
+        ways = {
+            slow.list_bits(x, lists, back): back
+            for back in range(min(7, x), -1, -1)
+            if back == 0 or chained[x - back] < 3
+        }
         written = bits[begin:end]
         assert written in ways
         assert len(written) == min(map(len, ways))
@@ -317,7 +353,10 @@ def test_old_and_new_files_are_not_read_as_one_graph(tmp_path, monkeypatch, endi
         put(fresh, path)
 
     monkeypatch.setattr(replacing, "put_into_place", broken)
-    removed = r"cannot replace the graph: Input/output error; the old graph cannot be opened any more, g.properties was removed; export it"
+    removed = (
+        r"cannot replace the graph: Input/output error; the old graph cannot be opened any more, g.properties "
+        r"was removed; export it"
+    )
     with pytest.raises(StoreError, match=removed if old else "cannot write the graph: Input/output error$"):
         ist.read(([0, 5], [5, 2])).export(tmp_path / "g", "webgraph")
     assert "g.properties" not in on_disk(tmp_path) and not any(name.endswith(".tmp") for name in on_disk(tmp_path))
@@ -327,7 +366,9 @@ def test_old_and_new_files_are_not_read_as_one_graph(tmp_path, monkeypatch, endi
 
 
 def test_ids_become_numbers(tmp_path):
-    with pytest.warns(ist.IsthmusWarning, match="the format has no ids; vertices are numbered from 0 in ascending order of their ids"):
+    with pytest.warns(
+        ist.IsthmusWarning, match="the format has no ids; vertices are numbered from 0 in ascending order of their ids"
+    ):
         ist.read([("b", "a"), ("c", "b")]).export(tmp_path / "g", "webgraph")
     assert_graph(ist.read(tmp_path / "g"), expected([[], [0], [1]]))
 
@@ -358,7 +399,9 @@ def test_lists_too_long_to_write(tmp_path, sized, memory):
         graph.export(tmp_path / "g", "webgraph")
         assert ist.read(tmp_path / "g").arcs == 20_000
     else:
-        with pytest.raises(BudgetError, match=r"vertex 0: 8 lists of this length, which are compared, take .*: raise memory="):
+        with pytest.raises(
+            BudgetError, match=r"vertex 0: 8 lists of this length, which are compared, take .*: raise memory="
+        ):
             graph.export(tmp_path / "g", "webgraph", memory=memory)
         assert list(tmp_path.iterdir()) == []
 

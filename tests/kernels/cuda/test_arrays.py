@@ -24,7 +24,12 @@ class OnGpu:
 
     @property
     def __cuda_array_interface__(self) -> dict[str, Any]:
-        return {"shape": self.array.shape, "typestr": self.array.dtype.str, "data": (self.array.ctypes.data, False), "version": 3}
+        return {
+            "shape": self.array.shape,
+            "typestr": self.array.dtype.str,
+            "data": (self.array.ctypes.data, False),
+            "version": 3,
+        }
 
     def __array__(self, *given: Any, **named: Any) -> Any:
         raise TypeError("implicit conversion to a NumPy array is not allowed")
@@ -117,6 +122,8 @@ def test_what_cannot_be_copied_or_is_no_frame_is_told() -> None:
 
     with pytest.raises(GraphFormatError, match="table on a GPU: cannot copy it to the host: column has nulls"):
         ist.read(Frame(Nulls, source=SOURCES, target=TARGETS))
-    assert not is_gpu_frame(SOURCES) and not is_gpu_frame(Frame(np.asarray, a=SOURCES)) and not is_gpu_frame(Frame(Series))
+    assert (
+        not is_gpu_frame(SOURCES) and not is_gpu_frame(Frame(np.asarray, a=SOURCES)) and not is_gpu_frame(Frame(Series))
+    )
     with pytest.raises(OptionError, match=r"^cannot read edges from Frame"):
         ist.read(Frame(np.asarray, a=SOURCES))

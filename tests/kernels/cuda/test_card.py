@@ -1,4 +1,6 @@
-"""Cards: numba-cuda's simulator through the same interface as a GPU, and the lazy one of the tests, which must find mistakes."""
+"""Cards: numba-cuda's simulator through the same interface as a GPU, and the lazy one of the tests, which must find
+mistakes.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +17,9 @@ from tests.gpus import LazyCard
 from isthmus.kernels.cuda import lists, rows, shim
 from isthmus.kernels.cuda.card import ADVICE, Card, CudaDriverError, NumbaCard, Shared
 
-simulator = pytest.mark.skipif(not shim.simulated(), reason="set NUMBA_ENABLE_CUDASIM=1 to run kernels in numba-cuda's simulator")
+simulator = pytest.mark.skipif(
+    not shim.simulated(), reason="set NUMBA_ENABLE_CUDASIM=1 to run kernels in numba-cuda's simulator"
+)
 
 
 @pytest.fixture(params=["lazy", pytest.param("simulator", marks=simulator)])
@@ -253,7 +257,9 @@ class Pending:
         self.deallocations = SimpleNamespace(clear=lambda: setattr(self, "free", 7))
 
     def current_context(self) -> Any:
-        return SimpleNamespace(deallocations=self.deallocations, get_memory_info=lambda: SimpleNamespace(free=self.free))
+        return SimpleNamespace(
+            deallocations=self.deallocations, get_memory_info=lambda: SimpleNamespace(free=self.free)
+        )
 
     def managed_array(self, count: int, dtype: Any) -> Any:
         return np.empty(count, dtype)
@@ -278,14 +284,20 @@ def test_only_device_arrays_of_numba_have_views() -> None:
     pytest.importorskip("numba_cuda", reason="needs the packages of the test extra")
     arrays = importlib.import_module("numba.cuda.cudadrv.devicearray")
     assert hasattr(arrays.DeviceNDArray, "is_c_contiguous")
-    assert not hasattr(arrays.MappedNDArray, "is_c_contiguous") and not hasattr(arrays.ManagedNDArray, "is_c_contiguous")
+    assert not hasattr(arrays.MappedNDArray, "is_c_contiguous") and not hasattr(
+        arrays.ManagedNDArray, "is_c_contiguous"
+    )
 
 
 class Driver:
     """The functions of the driver for managed memory, which write down what they are told."""
 
     class CUmem_advise:  # noqa: N801
-        CU_MEM_ADVISE_SET_READ_MOSTLY, CU_MEM_ADVISE_SET_PREFERRED_LOCATION, CU_MEM_ADVISE_SET_ACCESSED_BY = "read", "preferred", "accessed"
+        CU_MEM_ADVISE_SET_READ_MOSTLY, CU_MEM_ADVISE_SET_PREFERRED_LOCATION, CU_MEM_ADVISE_SET_ACCESSED_BY = (
+            "read",
+            "preferred",
+            "accessed",
+        )
 
     class CUmemLocationType:
         CU_MEM_LOCATION_TYPE_DEVICE = "device"

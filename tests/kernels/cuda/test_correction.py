@@ -1,4 +1,6 @@
-"""Kernels that find wrong values, run on the processor: every vertex once, whatever the lengths of lists and the number of threads."""
+"""Kernels that find wrong values, run on the processor: every vertex once, whatever the lengths of lists and the number
+of threads.
+"""
 
 from __future__ import annotations
 
@@ -39,7 +41,9 @@ def test_children_are_found_once(threads: int) -> None:
     ROWS.sort_rows(threads, *given, 8, *sorted_rows)
     found = listed()
     for kind, width in enumerate(WIDTHS):
-        KERNELS.orphan_children(threads, kind, 8, *sorted_rows, min(width, threads), 32, TARGETS, TARGETS, parents, *found)
+        KERNELS.orphan_children(
+            threads, kind, 8, *sorted_rows, min(width, threads), 32, TARGETS, TARGETS, parents, *found
+        )
     expected = {int(v) for u in range(8) for v in TARGETS[OFFSETS[u] : OFFSETS[u + 1]] if parents[v] == u}
     assert taken(found) == sorted(expected) != []
 
@@ -60,8 +64,14 @@ def test_orphans_lose_their_value_and_are_noted_once(kind: int, has_levels: bool
     values, levels, parents = np.arange(N) * 2, np.full(N, 7, np.uint32), np.zeros(N, np.uint32)
     changed, changes, count = np.zeros(N, np.uint8), np.empty(N, np.uint32), np.ones(1, np.int64)
     changed[4], changes[0] = 1, 4
-    KERNELS.give_up(40, orphans, values, levels, has_levels, parents, changed, changes, count, np.int64(-5), np.arange(N) * 3, kind)
-    expected = {correction.FROM_CONSTANT: [-5] * 3, correction.FROM_NUMBER: [3, 4, 700], correction.FROM_ARRAY: [9, 12, 2100]}[kind]
+    KERNELS.give_up(
+        40, orphans, values, levels, has_levels, parents, changed, changes, count, np.int64(-5), np.arange(N) * 3, kind
+    )
+    expected = {
+        correction.FROM_CONSTANT: [-5] * 3,
+        correction.FROM_NUMBER: [3, 4, 700],
+        correction.FROM_ARRAY: [9, 12, 2100],
+    }[kind]
     assert values[orphans].tolist() == expected and values[5] == 10
     assert levels[orphans].tolist() == [0 if has_levels else 7] * 3 and levels[5] == 7
     assert (parents[orphans] == NOBODY).all() and int((parents == NOBODY).sum()) == 3

@@ -1,4 +1,6 @@
-"""Kernels that set values right after a batch, run on the processor: as the processor's own loops, whatever the lengths of lists."""
+"""Kernels that set values right after a batch, run on the processor: as the processor's own loops, whatever the lengths
+of lists.
+"""
 
 from __future__ import annotations
 
@@ -42,7 +44,9 @@ def test_vertices_hear_from_all_neighbours(weighted: bool, has_silent: bool, thr
     weights, degrees = DRAW.integers(1, 50, TARGETS.size), DRAW.integers(0, 9, N)
     targets = np.where(TARGETS < 8, 8, TARGETS).astype(np.uint32)  # of those that hear, none sends
     sorted_rows = (*(np.empty(24, kind) for kind in (np.uint32, np.int64, np.int64, np.int64)), np.zeros(3, np.int64))
-    ROWS.sort_rows(threads, np.arange(8, dtype=np.uint32), OFFSETS[:-1], OFFSETS[:-1], np.array(DEGREES, np.int64), 8, *sorted_rows)
+    ROWS.sort_rows(
+        threads, np.arange(8, dtype=np.uint32), OFFSETS[:-1], OFFSETS[:-1], np.array(DEGREES, np.int64), 8, *sorted_rows
+    )
     found, lists = listed(), (np.zeros(N, np.int64), degrees)
     for kind, width in enumerate(WIDTHS):
         given = (kind, 8, *sorted_rows, min(width, threads), 32, targets, weights, *lists)
@@ -61,8 +65,14 @@ def test_vertices_hear_from_all_neighbours(weighted: bool, has_silent: bool, thr
 def test_arcs_send_once(weighted: bool) -> None:
     kernels = incremental.build("least", LEAST, weighted, gpu=False)
     state = np.array([5, SILENT, 9, 100, 100, 3])
-    tails, heads, weights = np.array([0, 1, 2, 0], np.uint32), np.array([3, 4, 4, 5], np.uint32), np.array([10, 1, 20, 1])
+    tails, heads, weights = (
+        np.array([0, 1, 2, 0], np.uint32),
+        np.array([3, 4, 4, 5], np.uint32),
+        np.array([10, 1, 20, 1]),
+    )
     found = listed()
-    kernels.send(40, tails, heads, weights, np.zeros(6, np.int64), np.ones(6, np.int64), True, SILENT, (state,), (), *found)
+    kernels.send(
+        40, tails, heads, weights, np.zeros(6, np.int64), np.ones(6, np.int64), True, SILENT, (state,), (), *found
+    )
     assert state.tolist() == ([5, SILENT, 9, 16, 30, 3] if weighted else [5, SILENT, 9, 7, 11, 3])
     assert taken(found) == [3, 4]

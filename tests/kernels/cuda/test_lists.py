@@ -24,7 +24,9 @@ def room() -> tuple[Any, ...]:
 def found(columns: tuple[Any, ...]) -> list[tuple[int, ...]]:
     """The rows that were sorted: vertex, begin, weight begin, length."""
     *given, counts = columns
-    return sorted(tuple(int(column[kind * ROOM + k]) for column in given) for kind in range(3) for k in range(counts[kind]))
+    return sorted(
+        tuple(int(column[kind * ROOM + k]) for column in given) for kind in range(3) for k in range(counts[kind])
+    )
 
 
 @pytest.mark.parametrize("widths", [WIDTHS, far_widths(32)])
@@ -48,7 +50,17 @@ def test_rows_that_a_cache_wants_are_found_and_copied() -> None:
     lengths[5] -= 1  # came in pieces
     columns = room()
     KERNELS.sort_wanted(
-        THREADS, np.arange(ROOM, dtype=np.uint32), BEGINS, BEGINS + 1, lengths, wanted, filled, list_begins, list_ends, ROOM, *columns
+        THREADS,
+        np.arange(ROOM, dtype=np.uint32),
+        BEGINS,
+        BEGINS + 1,
+        lengths,
+        wanted,
+        filled,
+        list_begins,
+        list_ends,
+        ROOM,
+        *columns,
     )
     assert [row[0] for row in found(columns)] == [1, 4, 6, 7, 8]
     assert filled.tolist() == [0, 1, 1, 0, 1, 0, 1, 1, 1]

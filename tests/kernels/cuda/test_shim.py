@@ -47,24 +47,28 @@ def test_gpus_are_numbered_and_some_cannot_be_used(hardware: Any) -> None:
     assert gpus[2].trouble == "its driver lets the host and kernels use managed memory only in turn, as in WSL"
 
 
-@pytest.mark.parametrize(("gpus", "trouble"), [
-    ([], "the driver finds no GPU"),
-    ("Failure finding libcuda.so.1:\nsearched in ...", "no NVIDIA driver was found (libcuda.so cannot be loaded)"),
-    (  # as numba-cuda 0.30 says it
-        "Error at driver init: \n\nCUDA driver library cannot be found.\nEnsure that a compatible NVIDIA driver is installed.\n:",
-        "no NVIDIA driver was found (libcuda.so cannot be loaded)",
-    ),
-    (
-        "Error at driver init: Call to cuInit results in CUDA_ERROR_NO_DEVICE (100)",
-        "Call to cuInit results in CUDA_ERROR_NO_DEVICE (100)",
-    ),
-    (  # asked for the second time
-        "Error at driver init: \nCall to cuInit results in CUDA_ERROR_SYSTEM_DRIVER_MISMATCH (803):",
-        "Call to cuInit results in CUDA_ERROR_SYSTEM_DRIVER_MISMATCH (803)",
-    ),
-    ("\n: Something else:\nmore", "Something else"),
-    ("", "RuntimeError"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("gpus", "trouble"),
+    [
+        ([], "the driver finds no GPU"),
+        ("Failure finding libcuda.so.1:\nsearched in ...", "no NVIDIA driver was found (libcuda.so cannot be loaded)"),
+        (  # as numba-cuda 0.30 says it
+            "Error at driver init: \n\nCUDA driver library cannot be found.\nEnsure that a compatible NVIDIA driver "
+            "is installed.\n:",
+            "no NVIDIA driver was found (libcuda.so cannot be loaded)",
+        ),
+        (
+            "Error at driver init: Call to cuInit results in CUDA_ERROR_NO_DEVICE (100)",
+            "Call to cuInit results in CUDA_ERROR_NO_DEVICE (100)",
+        ),
+        (  # asked for the second time
+            "Error at driver init: \nCall to cuInit results in CUDA_ERROR_SYSTEM_DRIVER_MISMATCH (803):",
+            "Call to cuInit results in CUDA_ERROR_SYSTEM_DRIVER_MISMATCH (803)",
+        ),
+        ("\n: Something else:\nmore", "Something else"),
+        ("", "RuntimeError"),
+    ],
+)
 def test_reasons_are_one_line(hardware: Any, gpus: Any, trouble: str) -> None:
     hardware(gpus)
     assert shim.found() == ([], trouble)

@@ -39,13 +39,16 @@ def sent(total, u, w, state, params):
 def received(v, total, state, params):
     atomic_add(state[1], v, total)
 """
-SEEKING = COUNTING + """
+SEEKING = (
+    COUNTING
+    + """
 
 @called
 def found(u, v, state, params):
     atomic_add(state[2], u, 1)
     return v == params[0]
 """
+)
 Array = np.ndarray[Any, Any]
 
 
@@ -83,18 +86,37 @@ def sort(lists: Lists, active: Array, threads: int, begin: int = 0, end: int | N
     found = Sorted(lists.count)
     module = rows.build(gpu=False)
     end = lists.total if end is None else end
-    module.sort_range(threads, 0, lists.count, begin, end, 0, 0, active, False, *lists.arrays, found.room, *found.arrays)
+    module.sort_range(
+        threads, 0, lists.count, begin, end, 0, 0, active, False, *lists.arrays, found.room, *found.arrays
+    )
     return found
 
 
 def run(
-    kernel: Any, found: Sorted, lists: Lists, threads: int, state: tuple[Array, ...], params: tuple[int, ...] = (0,),
+    kernel: Any,
+    found: Sorted,
+    lists: Lists,
+    threads: int,
+    state: tuple[Array, ...],
+    params: tuple[int, ...] = (0,),
     widths: tuple[int, ...] = skeleton.WIDTHS,
-) -> Array:  # fmt: skip
+) -> Array:
     marks = np.zeros(max(lists.total, lists.count), np.uint8)
     for kind, width in enumerate(widths):
         kernel(
-            threads, kind, found.room, *found.arrays, width, 32, *lists.arrays, lists.targets, lists.weights, state, state, params, marks
+            threads,
+            kind,
+            found.room,
+            *found.arrays,
+            width,
+            32,
+            *lists.arrays,
+            lists.targets,
+            lists.weights,
+            state,
+            state,
+            params,
+            marks,
         )
     return marks
 
@@ -181,7 +203,9 @@ def test_a_warp_reads_whole_aligned_lines(begin: int) -> None:
 
 
 def requests_of(begin: int, degree: int, widths: tuple[int, ...], line: int, entry: int) -> list[int]:
-    """Requests of 1 to 4 sectors by which the threads of a row read it: of a warp's one load, one for every line that it touches."""
+    """Requests of 1 to 4 sectors by which the threads of a row read it: of a warp's one load, one for every line that
+    it touches.
+    """
     first_turn = skeleton.build("counting", COUNTING, weighted=False, pull=False, gpu=False).first_turn.py_func
     width = widths[0 if degree < 32 else 1 if degree < 1024 else 2]
     firsts = np.array([first_turn(begin, lane, width, line) for lane in range(width)])
@@ -198,7 +222,9 @@ def requests_of(begin: int, degree: int, widths: tuple[int, ...], line: int, ent
 @pytest.mark.parametrize("begin", [0, 1, 7, 8, 31, 32, 33, 127, 100_003])
 @pytest.mark.parametrize(("entry", "other"), [(4, 0), (8, 0), (4, 8), (8, 4)])
 def test_far_rows_are_read_by_whole_lines(degree: int, begin: int, entry: int, other: int) -> None:
-    """As few requests as the model counts, whatever the length: in targets, and in weights of another width beside them."""
+    """As few requests as the model counts, whatever the length: in targets, and in weights of another width beside
+    them.
+    """
     line = skeleton.line_of(entry, other)
     for width in (entry, other) if other else (entry,):
         expected = requests.count(np.array([begin * width]), np.array([degree * width])).tolist()
@@ -238,7 +264,20 @@ def test_entries_beyond_two_to_the_31_are_followed_exactly_once(far_targets: Arr
     marks = np.zeros(251, np.uint8)
     for kind, width in enumerate(skeleton.WIDTHS):
         module.push(
-            256, kind, found.room, *found.arrays, width, 128, begins, ends, far_targets, np.zeros(1, np.int32), state, state, (0,), marks
+            256,
+            kind,
+            found.room,
+            *found.arrays,
+            width,
+            128,
+            begins,
+            ends,
+            far_targets,
+            np.zeros(1, np.int32),
+            state,
+            state,
+            (0,),
+            marks,
         )
     assert np.array_equal(state[0], 2 * np.bincount(numbers, minlength=251))
     assert state[1].tolist() == [degree, degree]
@@ -255,9 +294,24 @@ def test_on_a_gpu_indices_have_64_bits() -> None:
     module = skeleton.build("counting", COUNTING, weighted=True, pull=False)
     number, numbers = np.int64(0), np.empty(1, np.int64)
     arguments = (
-        number, number, np.empty(1, np.uint32), numbers, numbers, numbers, numbers, number, number, numbers, numbers,
-        np.empty(1, np.uint32), np.empty(1, np.int32), (numbers, numbers), (numbers, numbers), (0,), np.empty(1, np.uint8),
-    )  # fmt: skip
+        number,
+        number,
+        np.empty(1, np.uint32),
+        numbers,
+        numbers,
+        numbers,
+        numbers,
+        number,
+        number,
+        numbers,
+        numbers,
+        np.empty(1, np.uint32),
+        np.empty(1, np.int32),
+        (numbers, numbers),
+        (numbers, numbers),
+        (0,),
+        np.empty(1, np.uint8),
+    )
     types = tuple(numba.typeof(each) for each in arguments)
     found = compiler.compile_cuda(module.push.py_func, numba.types.void, types, cc=(8, 0))
     inferred = found.type_annotation.typemap

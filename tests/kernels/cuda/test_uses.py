@@ -64,7 +64,11 @@ def test_the_same_candidates_are_marked(capacity: int) -> None:
 
 def test_cold_lists_and_heat() -> None:
     counted, keys = words(), (DRAW.permutation(COUNT)[:100] + OFFSET).astype(np.uint32)
-    sizes, entries, cold = DRAW.integers(1, 90, 100).astype(np.uint32), np.zeros(hot.LEVELS, np.int64), np.empty(100, np.uint8)
+    sizes, entries, cold = (
+        DRAW.integers(1, 90, 100).astype(np.uint32),
+        np.zeros(hot.LEVELS, np.int64),
+        np.empty(100, np.uint8),
+    )
     KERNELS.count_held(16, keys, sizes, counted, entries)
     lengths = np.zeros(OFFSET + COUNT, np.uint32)
     lengths[keys] = sizes

@@ -1,7 +1,7 @@
 """Input formats: each file here reads one kind of input as an `EdgeSource`, and declares it by a `Format`.
 
-Declarations are read without importing the files; one is imported when an input needs it. Other packages add formats by the
-entry points `isthmus.formats`; see docs/plugins.md.
+Declarations are read without importing the files; one is imported when an input needs it. Other packages add formats by
+the entry points `isthmus.formats`; see docs/plugins.md.
 """
 
 from __future__ import annotations
@@ -87,7 +87,9 @@ def is_format(part: Any) -> bool:
         return False
     taken = sorted(set(part.endings) & set(built_in_endings()))
     if taken:
-        raise PluginError(f"format {part.name!r} declares the ending {taken[0]}, which format {built_in_endings()[taken[0]][0]} has")
+        raise PluginError(
+            f"format {part.name!r} declares the ending {taken[0]}, which format {built_in_endings()[taken[0]][0]} has"
+        )
     reserved = sorted({option.name for option in part.options} & {each.name for each in fields(ReadOptions)})
     if reserved:
         raise PluginError(f"format {part.name!r} declares the option {reserved[0]}, which all formats have")
@@ -109,14 +111,18 @@ def open_source(what: Any, options: ReadOptions) -> EdgeSource:
         return tables.open_object(what, options)
     path = Path(what)
     if not path.exists():
-        if (described := by_description(path, [options.format] if options.format else list(FORMATS.declared))) is not None:
+        if (
+            described := by_description(path, [options.format] if options.format else list(FORMATS.declared))
+        ) is not None:
             return FORMATS[described].open(path, options)
         if set(str(what)) & set("*?["):
             from isthmus.graph.formats import parts
 
             return parts.open_pattern(str(what), options)
         if is_address(what):
-            raise GraphFormatError(f"{address(what)}: is an address, expected a file on this machine; download it first")
+            raise GraphFormatError(
+                f"{address(what)}: is an address, expected a file on this machine; download it first"
+            )
         raise GraphFormatError(f"{path}: no such file")
     if not path.is_file() and not path.is_dir():
         raise GraphFormatError(f"{path}: is a pipe or a device; expected a file, which can be read more than once")
@@ -129,12 +135,16 @@ def format_of(path: Path) -> str:
     if known is not None:
         return known
     if path.suffix.lower() in REFUSED:
-        raise GraphFormatError(f"{path}: {REFUSED[path.suffix.lower()]} ({option('format', 'text')} reads it as an edge list all the same)")
+        raise GraphFormatError(
+            f"{path}: {REFUSED[path.suffix.lower()]} ({option('format', 'text')} reads it as an edge list all the same)"
+        )
     if path.is_dir():
         inside = {format_of(file) for file in sorted(path.iterdir()) if file.is_file() and file.name[0] not in "._"}
         if len(inside) == 1:
             return inside.pop()
-        raise GraphFormatError(f"{path}: expected a folder of Parquet or Arrow parts, found {', '.join(sorted(inside)) or 'nothing'}")
+        raise GraphFormatError(
+            f"{path}: expected a folder of Parquet or Arrow parts, found {', '.join(sorted(inside)) or 'nothing'}"
+        )
     return by_opening(opening(path), [name for name in FORMATS.declared if name != "text"], DISTINCT) or "text"
 
 
@@ -150,7 +160,9 @@ def ending_means(path: Path) -> str | None:
 
 
 def one_of(path: Path, names: list[str]) -> str:
-    """The format of a file, out of the formats that have its ending: by the file that describes it or by its first bytes."""
+    """The format of a file, out of the formats that have its ending: by the file that describes it or by its first
+    bytes.
+    """
     if len(names) == 1:
         return names[0]
     if (described := by_description(path, names)) is not None:
@@ -160,13 +172,17 @@ def one_of(path: Path, names: list[str]) -> str:
     found = by_opening(begun, names) or (plain[0] if plain else None)
     if found is None:
         kinds = " or ".join(f"{FORMATS.declared[name].facts['words']} ({option('format', name)})" for name in names)
-        raise GraphFormatError(f"{path}: expected {kinds}, got {f'a file that begins with {begun[:8]!r}' if begun else 'an empty file'}")
+        raise GraphFormatError(
+            f"{path}: expected {kinds}, got {f'a file that begins with {begun[:8]!r}' if begun else 'an empty file'}"
+        )
     return found
 
 
 def by_opening(begun: bytes, names: list[str], least: int = 1) -> str | None:
     """The format whose files begin with these bytes, by beginnings of at least `least` bytes."""
-    return next((name for name in names if any(len(mark) >= least and begun.startswith(mark) for mark in begins(name))), None)
+    return next(
+        (name for name in names if any(len(mark) >= least and begun.startswith(mark) for mark in begins(name))), None
+    )
 
 
 def by_description(path: Path, names: list[str]) -> str | None:

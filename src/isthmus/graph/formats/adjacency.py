@@ -1,4 +1,6 @@
-"""Adjacency lists as text: lines `source target target ...`; a line with only a source is a vertex without out-edges."""
+"""Adjacency lists as text: lines `source target target ...`; a line with only a source is a vertex without
+out-edges.
+"""
 
 from __future__ import annotations
 
@@ -31,9 +33,13 @@ def open_path(path: Path, options: ReadOptions) -> EdgeSource:
 SEPARATORS = (kernels.SPACE, kernels.TAB, kernels.COMMA, kernels.SEMICOLON)
 
 ADJACENCY = Format(
-    "adjacency", open_path, endings=(".adj", ".adjlist"), words="adjacency lists as text",
-    uses=("ids", "vertices", "comments", "max_expansion"), place=5,
-)  # fmt: skip
+    "adjacency",
+    open_path,
+    endings=(".adj", ".adjlist"),
+    words="adjacency lists as text",
+    uses=("ids", "vertices", "comments", "max_expansion"),
+    place=5,
+)
 
 
 class LongLines(Lines):
@@ -50,7 +56,9 @@ class LongLines(Lines):
         between = np.isin(begun, SEPARATORS)
         ends = np.flatnonzero(between[1:] & ~between[:-1]) + 1  # where a field has ended
         if ends.size < 2:
-            raise GraphFormatError(f"{self.path}: a word is longer than {self._chunk // 2} bytes; are these adjacency lists?")
+            raise GraphFormatError(
+                f"{self.path}: a word is longer than {self._chunk // 2} bytes; are these adjacency lists?"
+            )
         source, cut = begun[: ends[0]], int(ends[-1])
         self.continued = True
         return np.append(begun[:cut], np.uint8(kernels.NEWLINE)), np.concatenate([source, begun[cut:]])
@@ -79,12 +87,18 @@ class AdjacencySource(EdgeSource):
             status, edges, single, where, flags = kernels.parse_adjacency(text, self._comments, sources, targets, alone)
             if status != kernels.OK:
                 number, line = line_at(text, where, before)
-                shape = "ids that fit 64 bits" if status == kernels.TOO_BIG else "'source target target ...' with integer ids"
+                shape = (
+                    "ids that fit 64 bits"
+                    if status == kernels.TOO_BIG
+                    else "'source target target ...' with integer ids"
+                )
                 raise GraphFormatError(f"{self._path}:{number}: expected {shape}, got {shortened(line)!r}")
             before += int(kernels.count_lines(text)) - lines.continued
             seen |= flags
             if seen & kernels.SAW_NEGATIVE_ID and seen & kernels.SAW_HUGE_ID:
-                raise GraphFormatError(f"{self._path}: ids below 0 and above 2**63 - 1 in one file; no 64-bit type holds both")
+                raise GraphFormatError(
+                    f"{self._path}: ids below 0 and above 2**63 - 1 in one file; no 64-bit type holds both"
+                )
             self.signed = bool(seen & kernels.SAW_NEGATIVE_ID)
             self._alone.append(alone[:single].copy())
             yield EdgeBlock(sources[:edges], targets[:edges], None, None, done)

@@ -1,4 +1,5 @@
-"""Lists of a WebGraph graph, decoded one after the other. The file is read in pieces, and a list that a piece cuts is decoded again.
+"""Lists of a WebGraph graph, decoded one after the other. The file is read in pieces, and a list that a piece cuts is
+decoded again.
 
 In memory are one piece of the file, the lists of one block, and before them those that the next lists may refer to.
 """
@@ -24,7 +25,8 @@ ENTRY, SPAN = 4, 16  # bytes of a neighbour, and of an interval
 PADDING = 16  # bytes behind the last list, at most: WebGraph pads its files to whole words, none of them larger
 WRONG = {
     successors.BAD_DEGREE: "{degree} neighbours, but the graph has {vertices} vertices",
-    successors.TOO_MANY: "{degree} neighbours, with which there are more arcs than the {arcs} that the properties promise",
+    successors.TOO_MANY: "{degree} neighbours, with which there are more arcs than the {arcs} that the "
+    "properties promise",
     successors.BAD_REFERENCE: "a reference to a list that is not among the {window} before it",
     successors.BAD_BLOCKS: "blocks of another list that are longer than that list, or than its own",
     successors.BAD_INTERVALS: "intervals that are longer than the list",
@@ -56,7 +58,9 @@ class BvLists:
         os.close(self._file)
 
     def blocks(self) -> Iterator[tuple[int, Array, Array]]:
-        """(A vertex, lengths of the lists from it on, the lists). At the end, the counts are compared with the properties."""
+        """(A vertex, lengths of the lists from it on, the lists). At the end, the counts are compared with the
+        properties.
+        """
         needed = 0
         while self._vertex < self._properties.vertices:
             first = self._vertex
@@ -76,9 +80,21 @@ class BvLists:
         while done < count:
             arcs = self._arcs + int(bounds[kept + done] - bounds[kept])
             status, self._at, more, degree = successors.decode(
-                self._words, self._at, self._end, self._tables, self._properties.codes, self._properties.little, self._shape,
-                self._vertex, kept + done, count - done, arcs, self._lists, bounds, self._spans,
-            )  # fmt: skip
+                self._words,
+                self._at,
+                self._end,
+                self._tables,
+                self._properties.codes,
+                self._properties.little,
+                self._shape,
+                self._vertex,
+                kept + done,
+                count - done,
+                arcs,
+                self._lists,
+                bounds,
+                self._spans,
+            )
             done += more
             self._vertex += more
             if status == successors.FULL:
@@ -107,8 +123,11 @@ class BvLists:
         size = int(self._bounds[-1]) + entries
         if size <= self._lists.size:
             return
-        spans = size // self._properties.shortest + 1 if self._properties.shortest else 0  # of a list that takes all of the array
-        self._check_room(size * ENTRY + spans * SPAN, f"its list and those of the {self._bounds.size - 1} vertices before it")
+        # of a list that takes all of the array.
+        spans = size // self._properties.shortest + 1 if self._properties.shortest else 0
+        self._check_room(
+            size * ENTRY + spans * SPAN, f"its list and those of the {self._bounds.size - 1} vertices before it"
+        )
         lists = np.empty(size, np.uint32)
         lists[: self._bounds[-1]] = self._lists[: self._bounds[-1]]
         self._lists, self._spans = lists, np.empty((spans, 2), np.int64)
@@ -116,10 +135,13 @@ class BvLists:
     def _read_on(self) -> None:
         """Read the next piece, from the word on where the list begins that the last piece has cut."""
         if self._base + self._piece >= self._size:
-            raise GraphFormatError(f"{self._path}: ends inside the list of vertex {self._vertex}; the file was truncated")
+            raise GraphFormatError(
+                f"{self._path}: ends inside the list of vertex {self._vertex}; the file was truncated"
+            )
         begun = self._at // 64 * WORD
         least = -(-sizes.now.adjacency_chunk // WORD) * WORD
-        size = 2 * self._piece if begun == 0 and self._piece else least  # twice as much if a piece was too small for a list
+        # Twice as much if a piece was too small for a list.
+        size = 2 * self._piece if begun == 0 and self._piece else least
         self._check_room(size, "what the file has of its list")
         self._base += begun
         self._at %= 64
@@ -142,18 +164,24 @@ class BvLists:
 
     def _wrong(self, status: int, degree: int) -> GraphFormatError:
         graph = self._properties
-        what = WRONG[status].format(degree=degree, vertices=graph.vertices, arcs=graph.arcs, window=graph.window, last=graph.vertices - 1)
+        what = WRONG[status].format(
+            degree=degree, vertices=graph.vertices, arcs=graph.arcs, window=graph.window, last=graph.vertices - 1
+        )
         return GraphFormatError(
-            f"{self._path}: the list of vertex {self._vertex} has {what}; the file is damaged, or its .properties describe another"
+            f"{self._path}: the list of vertex {self._vertex} has {what}; the file is damaged, or its .properties "
+            f"describe another"
         )
 
     def _check_end(self) -> None:
         used = self._base + -(-self._at // 8)
         if self._arcs != self._properties.arcs:
-            raise GraphFormatError(f"{self._path}: holds {self._arcs} arcs, its properties promise {self._properties.arcs}")
+            raise GraphFormatError(
+                f"{self._path}: holds {self._arcs} arcs, its properties promise {self._properties.arcs}"
+            )
         if self._size - used > PADDING:
             raise GraphFormatError(
-                f"{self._path}: the lists of its {self._properties.vertices} vertices end at byte {used}, the file at byte {self._size}; "
+                f"{self._path}: the lists of its {self._properties.vertices} vertices end at byte {used}, the file at "
+                f"byte {self._size}; "
                 "its .properties describe another"
             )
 

@@ -1,8 +1,8 @@
 """The properties of a WebGraph graph: counts, the parameters of the format, and which code each kind of number has.
 
 The file is one of Java's: lines `name=value`. `compressionflags` names the codes that are not the usual ones, as in
-`OUTDEGREES_DELTA | RESIDUALS_GAMMA`. WebGraph's variant in Rust writes the byte order as `endianness`; its code for BLOCKS is that of
-their count, too, and it has one for INTERVALS, which are in gamma code otherwise.
+`OUTDEGREES_DELTA | RESIDUALS_GAMMA`. WebGraph's variant in Rust writes the byte order as `endianness`; its code for
+BLOCKS is that of their count, too, and it has one for INTERVALS, which are in gamma code otherwise.
 """
 
 from __future__ import annotations
@@ -23,16 +23,34 @@ CLASSES = ("it.unimi.dsi.webgraph.BVGraph", "it.unimi.dsi.big.webgraph.BVGraph")
 VERSIONS = ("0", "1")  # 1: written by Rust, little-endian or with further codes
 MOST_BYTES = 1 << 20
 MOST = 1 << 28  # of a parameter
-MOST_WINDOW = 1 << 16  # bounds of so many lists are copied for every block: no more than a block's own. WebGraph's default is 7
+# Bounds of so many lists are copied for every block: no more than a block's own. WebGraph's default is 7.
+MOST_WINDOW = 1 << 16
 PARTS = {
-    "OUTDEGREES": successors.DEGREE, "REFERENCES": successors.REFERENCE, "BLOCK_COUNT": successors.BLOCK_COUNT,
-    "BLOCKS": successors.BLOCK, "INTERVALS": successors.INTERVAL, "RESIDUALS": successors.RESIDUAL,
-}  # fmt: skip
+    "OUTDEGREES": successors.DEGREE,
+    "REFERENCES": successors.REFERENCE,
+    "BLOCK_COUNT": successors.BLOCK_COUNT,
+    "BLOCKS": successors.BLOCK,
+    "INTERVALS": successors.INTERVAL,
+    "RESIDUALS": successors.RESIDUAL,
+}
 CODES = {
-    "UNARY": codes.UNARY, "GAMMA": codes.GAMMA, "DELTA": codes.DELTA, "ZETA": codes.ZETA, "GOLOMB": codes.GOLOMB, "NIBBLE": codes.NIBBLE,
-    "OMEGA": codes.OMEGA, "PI": codes.PI,
-}  # fmt: skip
-USUAL = {"OUTDEGREES": "GAMMA", "REFERENCES": "UNARY", "BLOCK_COUNT": "GAMMA", "BLOCKS": "GAMMA", "INTERVALS": "GAMMA", "RESIDUALS": "ZETA"}
+    "UNARY": codes.UNARY,
+    "GAMMA": codes.GAMMA,
+    "DELTA": codes.DELTA,
+    "ZETA": codes.ZETA,
+    "GOLOMB": codes.GOLOMB,
+    "NIBBLE": codes.NIBBLE,
+    "OMEGA": codes.OMEGA,
+    "PI": codes.PI,
+}
+USUAL = {
+    "OUTDEGREES": "GAMMA",
+    "REFERENCES": "UNARY",
+    "BLOCK_COUNT": "GAMMA",
+    "BLOCKS": "GAMMA",
+    "INTERVALS": "GAMMA",
+    "RESIDUALS": "ZETA",
+}
 
 
 @dataclass(frozen=True)
@@ -52,10 +70,13 @@ def read_properties(path: Path) -> BvProperties:
     found = Found(path, properties_of(path))
     found.check_kind()
     return BvProperties(
-        vertices=found.whole("nodes", 0, 1 << 62), arcs=found.whole("arcs", 0, 1 << 62), window=found.whole("windowsize", 0, MOST_WINDOW),
-        shortest=found.whole("minintervallength"), codes=found.codes(),
+        vertices=found.whole("nodes", 0, 1 << 62),
+        arcs=found.whole("arcs", 0, 1 << 62),
+        window=found.whole("windowsize", 0, MOST_WINDOW),
+        shortest=found.whole("minintervallength"),
+        codes=found.codes(),
         little=True if found.one_of("endianness", ("big", "little"), "big") == "little" else None,
-    )  # fmt: skip
+    )
 
 
 def properties_of(path: Path) -> dict[str, str]:
@@ -106,8 +127,12 @@ class Found:
         named = dict(USUAL)
         for flag in filter(None, (word.strip() for word in self._pairs.get("compressionflags", "").split("|"))):
             part, _, code = flag.upper().rpartition("_")
-            if part not in (*PARTS, "OFFSETS") or not re.fullmatch(r"ZETA[1-7]?|PI[1-4]|UNARY|GAMMA|DELTA|GOLOMB|NIBBLE|OMEGA", code):
-                raise self.unexpected("compressionflags", "codes such as OUTDEGREES_DELTA", f"; {shortened(flag.encode())!r} is unknown")
+            if part not in (*PARTS, "OFFSETS") or not re.fullmatch(
+                r"ZETA[1-7]?|PI[1-4]|UNARY|GAMMA|DELTA|GOLOMB|NIBBLE|OMEGA", code
+            ):
+                raise self.unexpected(
+                    "compressionflags", "codes such as OUTDEGREES_DELTA", f"; {shortened(flag.encode())!r} is unknown"
+                )
             named[part] = code
             if part == "BLOCKS" and "endianness" in self._pairs:
                 named["BLOCK_COUNT"] = code

@@ -1,7 +1,8 @@
 """Writes a graph in WebGraph's BV format, with WebGraph's usual parameters.
 
 Three files: NAME.graph with the lists, NAME.offsets with where each of them begins (differences in gamma code), and
-NAME.properties. WebGraph in Java opens them as they are; WebGraph in Rust makes its own index first (`webgraph build ef NAME`).
+NAME.properties. WebGraph in Java opens them as they are; WebGraph in Rust makes its own index first (`webgraph build ef
+NAME`).
 """
 
 from __future__ import annotations
@@ -21,7 +22,8 @@ from isthmus.messages import option
 if TYPE_CHECKING:
     from isthmus.graph.outgoing import Outgoing
 
-# The defaults of WebGraph: lists that may be referred to, references in a row, length of an interval, parameter of the zeta code.
+# The defaults of WebGraph: lists that may be referred to, references in a row, length of an interval, parameter of the
+# zeta code.
 WINDOW, MOST_CHAINED, SHORTEST, ZETA_K = 7, 3, 4, 3
 ENTRY = 16  # bytes of a neighbour while lists are made and compared
 LIST_BITS, ENTRY_BITS = 128, 64  # no list has more bits than these for itself and for every neighbour
@@ -57,7 +59,8 @@ class BvWriter:
     def __init__(self, edges: Outgoing, graph: BinaryIO, offsets: BinaryIO, properties: BinaryIO) -> None:
         self._edges, self._properties = edges, properties
         self._graph, self._offsets = BitFile(graph), BitFile(offsets)
-        self._kept, self._bounds = np.empty(0, np.uint32), np.zeros(1, np.int64)  # the lists that the next ones may refer to
+        # The lists that the next ones may refer to.
+        self._kept, self._bounds = np.empty(0, np.uint32), np.zeros(1, np.int64)
         self._chained = np.empty(0, np.int64)
 
     def write(self) -> None:
@@ -81,7 +84,11 @@ class BvWriter:
         self._graph.write(words, end)
         self._write_gammas(np.diff(ends, prepend=at))
         bounds = bounds[-min(WINDOW + 1, bounds.size) :]
-        self._kept, self._bounds, self._chained = lists[bounds[0] :].copy(), bounds - bounds[0], chained[chained.size - bounds.size + 1 :]
+        self._kept, self._bounds, self._chained = (
+            lists[bounds[0] :].copy(),
+            bounds - bounds[0],
+            chained[chained.size - bounds.size + 1 :],
+        )
 
     def _write_gammas(self, values: Array) -> None:
         words, at = self._offsets.words(LIST_BITS * values.size)
@@ -113,7 +120,11 @@ def whole_lists(edges: Outgoing) -> Iterator[tuple[int, Array, Array]]:
         yield from in_stretches(vertex, int(columns[0][-1]), columns[0][:cut], columns[1][:cut])
         vertex = int(columns[0][-1])
         waiting = [(columns[0][cut:], columns[1][cut:])]
-    rest = [np.concatenate(column) for column in zip(*waiting, strict=True)] if waiting else [np.empty(0, np.int64), np.empty(0, np.uint32)]
+    rest = (
+        [np.concatenate(column) for column in zip(*waiting, strict=True)]
+        if waiting
+        else [np.empty(0, np.int64), np.empty(0, np.uint32)]
+    )
     yield from in_stretches(vertex, edges.vertices, *rest)
 
 
@@ -130,6 +141,7 @@ def check_room(edges: Outgoing, vertex: int, waiting: int) -> None:
     needed = ENTRY * waiting * (WINDOW + 1)
     if needed > max(edges.limit, sizes.now.least_room):
         raise BudgetError(
-            f"{edges.name}: vertex {vertex}: {WINDOW + 1} lists of this length, which are compared, take {format_size(needed)}; "
+            f"{edges.name}: vertex {vertex}: {WINDOW + 1} lists of this length, which are compared, take "
+            f"{format_size(needed)}; "
             f"the budget is {format_size(edges.limit)}: raise {option('memory')}"
         )

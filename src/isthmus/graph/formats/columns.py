@@ -32,7 +32,9 @@ def open_path(path: Path, options: ReadOptions) -> EdgeSource:
     parts = [path]
     if path.is_dir():
         known = PARQUET.endings + ARROW.endings
-        parts = sorted(p for p in path.rglob("*") if p.is_file() and p.suffix.lower() in known and p.name[0] not in "._")
+        parts = sorted(
+            p for p in path.rglob("*") if p.is_file() and p.suffix.lower() in known and p.name[0] not in "._"
+        )
         if not parts:
             raise GraphFormatError(f"{path}: no Parquet or Arrow files in this folder")
     return open_parts(str(path), parts, options)
@@ -66,12 +68,25 @@ def save_arrow(edges: Outgoing, file: BinaryIO) -> None:
 
 
 PARQUET = Format(
-    "parquet", open_path, endings=(".parquet", ".pq"), words="a Parquet table", uses=USED, place=2, save=save_parquet, written="bytes"
+    "parquet",
+    open_path,
+    endings=(".parquet", ".pq"),
+    words="a Parquet table",
+    uses=USED,
+    place=2,
+    save=save_parquet,
+    written="bytes",
 )
 ARROW = Format(
-    "arrow", open_path, endings=(".arrow", ".feather", ".ipc", ".arrows"), words="an Arrow table", uses=USED, place=3,
-    save=save_arrow, written="bytes",
-)  # fmt: skip
+    "arrow",
+    open_path,
+    endings=(".arrow", ".feather", ".ipc", ".arrows"),
+    words="an Arrow table",
+    uses=USED,
+    place=3,
+    save=save_arrow,
+    written="bytes",
+)
 
 
 class Expansion:
@@ -94,13 +109,16 @@ class Expansion:
         """Raise an error if `size` bytes, which are decompressed at once, do not fit in memory."""
         if size > self.room:
             raise BudgetError(
-                f"{part}: {what} decompresses to {format_size(size)}, and the budget leaves {format_size(self.room)} for it; "
+                f"{part}: {what} decompresses to {format_size(size)}, and the budget leaves {format_size(self.room)} "
+                f"for it; "
                 f"raise {option('memory')}, or write the file in smaller pieces"
             )
 
 
 def capped(parts: list[Path], source: TableSource, max_expansion: float) -> Iterator[Any]:
-    """The batches of all parts, few rows at a time. What the files claim is checked before it is decoded, what they hold after."""
+    """The batches of all parts, few rows at a time. What the files claim is checked before it is decoded, what they
+    hold after.
+    """
     allowed = Expansion(parts, source, max_expansion)
     rows_at_once = claimed(parts, source.columns, allowed)
     expanded = 0
@@ -130,7 +148,8 @@ def claimed(parts: list[Path], wanted: list[str], allowed: Expansion) -> dict[Pa
                 if len(chunks) != len(names):
                     raise BadPage(f"a row group has {len(chunks)} columns, the schema {len(names)}")
                 mine = [chunk for chunk, name in zip(chunks, names, strict=True) if name in wanted]
-                at_once, size = rows_of(part, raw.fileno(), mine if rows else [], allowed)  # without rows there need not be pages
+                # Without rows there need not be pages.
+                at_once, size = rows_of(part, raw.fileno(), mine if rows else [], allowed)
                 rows_at_once[part].append(at_once)
                 total += size
                 allowed.check(total)
@@ -138,7 +157,9 @@ def claimed(parts: list[Path], wanted: list[str], allowed: Expansion) -> dict[Pa
 
 
 def leaves(part: Path) -> list[str]:
-    """The columns of a Parquet file in the order of its row groups, which may name them otherwise: Arrow goes by the order."""
+    """The columns of a Parquet file in the order of its row groups, which may name them otherwise: Arrow goes by the
+    order.
+    """
     with pq.ParquetFile(part) as file:
         return [file.schema.column(index).path for index in range(len(file.schema))]
 

@@ -32,7 +32,12 @@ def coordinates(path: str | Path) -> Any:
     lines.check()
     names = {"vertex": "sources", "x": "targets", "y": "weights"}
     columns = [[getattr(block, attribute) for block in blocks] or [np.empty(0)] for attribute in names.values()]
-    return pa.table({name: arrow.numbers(np.concatenate(parts).astype(np.int64)) for name, parts in zip(names, columns, strict=True)})
+    return pa.table(
+        {
+            name: arrow.numbers(np.concatenate(parts).astype(np.int64))
+            for name, parts in zip(names, columns, strict=True)
+        }
+    )
 
 
 class CoordinateLines(CountedText):

@@ -1,7 +1,7 @@
 """Text whose header says how many vertices and edges follow, with vertices 1 to n: Matrix Market and DIMACS.
 
-The numbers in the file are the ids of the vertices; all n of them exist, with or without edges. The header is compared with what
-follows, and a count of vertices that the file is too small for is refused before anything is allocated.
+The numbers in the file are the ids of the vertices; all n of them exist, with or without edges. The header is compared
+with what follows, and a count of vertices that the file is too small for is refused before anything is allocated.
 """
 
 from __future__ import annotations
@@ -45,11 +45,15 @@ class From1(Dense):
     def check(self, extent: tuple[int, int]) -> None:
         low, high = extent
         if low <= high and (low < 1 or high > self.vertices):
-            raise GraphFormatError(f"{self._name}: expected vertices from 1 to {self.vertices}, got {low if low < 1 else high}")
+            raise GraphFormatError(
+                f"{self._name}: expected vertices from 1 to {self.vertices}, got {low if low < 1 else high}"
+            )
 
     def number(self, block: EdgeBlock) -> EdgeBlock:
         dtype = number_dtype(self.vertices)
-        sources, targets = ((column - column.dtype.type(1)).astype(dtype, copy=False) for column in (block.sources, block.targets))
+        sources, targets = (
+            (column - column.dtype.type(1)).astype(dtype, copy=False) for column in (block.sources, block.targets)
+        )
         return EdgeBlock(sources, targets, block.weights, None, block.done)
 
 
@@ -64,14 +68,19 @@ def check_claim(path: Path, vertices: int, max_expansion: float) -> None:
 
 
 class CountedText(TextSource):
-    """Lines of edges between vertices 1 to n, below a header. Subclasses read the header and name the form of a line."""
+    """Lines of edges between vertices 1 to n, below a header. Subclasses read the header and name the form of a
+    line.
+    """
 
     shape = "'source target'"  # of a line, for messages
     comment = "%"
 
     def __init__(self, path: Path, options: ReadOptions) -> None:
         if options.weight not in (None, naming.NONE):
-            raise OptionError(f"{path}: the format says which are the weights; expected {naming.NONE!r} or None, got {options.weight!r}")
+            raise OptionError(
+                f"{path}: the format says which are the weights; expected {naming.NONE!r} or None, got "
+                f"{options.weight!r}"
+            )
         self._no_weights = options.weight == naming.NONE
         super().__init__(path, replace(options, comments=self.comment, ids="int", weight=None))
 
@@ -86,7 +95,9 @@ class CountedText(TextSource):
 
     @abstractmethod
     def read_head(self, lines: list[bytes]) -> int:
-        """Read the header: set `_count`, `_promised` (vertices, lines of edges), `_columns` and `weighted`; returns its number of lines."""
+        """Read the header: set `_count`, `_promised` (vertices, lines of edges), `_columns` and `weighted`; returns its
+        number of lines.
+        """
 
     def bad_line(self, number: int, expected: str, line: bytes) -> GraphFormatError:
         return GraphFormatError(f"{self.path}:{number}: expected {expected}, got {shortened(line)!r}")
@@ -116,7 +127,11 @@ class CountedText(TextSource):
 
     def _line_of(self, text: Array, skipped: int, edge: int) -> tuple[int, bytes]:
         """(Number within the block, text) of the line of an edge."""
-        held = [(number, line) for number, line in enumerate(text.tobytes().split(b"\n"), 1 + skipped) if self._holds_data(line)]
+        held = [
+            (number, line)
+            for number, line in enumerate(text.tobytes().split(b"\n"), 1 + skipped)
+            if self._holds_data(line)
+        ]
         return held[edge]
 
     def _expected(self, status: int, number: int) -> str:
@@ -128,7 +143,9 @@ class CountedText(TextSource):
 
     def check(self) -> None:
         if self._read_edges != self._promised:
-            raise GraphFormatError(f"{self.path}: holds {self._read_edges} lines of edges, its header promises {self._promised}")
+            raise GraphFormatError(
+                f"{self.path}: holds {self._read_edges} lines of edges, its header promises {self._promised}"
+            )
 
     def report(self) -> dict[str, Any]:
         return {**super().report(), "format": "text"}

@@ -1,7 +1,9 @@
-"""Graphs of the 9th DIMACS challenge (shortest paths): .gr has lines `a source target weight` below `p sp vertices arcs`.
+"""Graphs of the 9th DIMACS challenge (shortest paths): .gr has lines `a source target weight` below `p sp vertices
+arcs`.
 
-Vertices are numbered from 1, and these numbers are the ids. Comment lines begin with `c`. The coordinates of the vertices are in a
-.co file: see `coordinates.py`. Galois uses the same ending for a binary format; the first bytes tell which it is.
+Vertices are numbered from 1, and these numbers are the ids. Comment lines begin with `c`. The coordinates of the
+vertices are in a .co file: see `coordinates.py`. Galois uses the same ending for a binary format; the first bytes tell
+which it is.
 """
 
 from __future__ import annotations
@@ -28,7 +30,9 @@ def open_path(path: Path, options: ReadOptions) -> EdgeSource:
     if path.is_dir():
         raise GraphFormatError(f"{path}: is a folder; expected a DIMACS graph")
     if [ending.lower() for ending in path.suffixes if ending.lower() not in COMPRESSED][-1:] == [".co"]:
-        raise GraphFormatError(f"{path}: holds coordinates, not edges; read the .gr file, and the coordinates by isthmus.coordinates(path)")
+        raise GraphFormatError(
+            f"{path}: holds coordinates, not edges; read the .gr file, and the coordinates by isthmus.coordinates(path)"
+        )
     return DimacsSource(path, options)
 
 
@@ -37,16 +41,25 @@ def save(edges: Outgoing, file: BinaryIO) -> None:
     edges.need_whole_weights()
     file.write(f"p sp {edges.vertices} {edges.arcs}\n".encode())
     for sources, targets, weights in edges.both():
-        edges.write_rows(file, [sources + 1, targets + 1, np.ones(sources.size, np.int32) if weights is None else weights], b"a")
+        edges.write_rows(
+            file, [sources + 1, targets + 1, np.ones(sources.size, np.int32) if weights is None else weights], b"a"
+        )
     edges.say_numbers(1)
     if not edges.weighted:
         edges.say("the graph has no weights, and the format needs them: every weight is 1")
 
 
 DIMACS = Format(
-    "dimacs", open_path, endings=(".gr", ".co"), words="a DIMACS graph, text",
-    uses=("weight", "allow_negative", "max_expansion"), place=9, begins=(b"c", b"p", b"\n", b"\r"), save=save, written="text",
-)  # fmt: skip
+    "dimacs",
+    open_path,
+    endings=(".gr", ".co"),
+    words="a DIMACS graph, text",
+    uses=("weight", "allow_negative", "max_expansion"),
+    place=9,
+    begins=(b"c", b"p", b"\n", b"\r"),
+    save=save,
+    written="text",
+)
 
 
 class DimacsSource(CountedText):
@@ -75,7 +88,9 @@ class DimacsSource(CountedText):
         return super()._parse(item)
 
     def check_letters(self, text: Array, skipped: int) -> None:
-        """Raise an error for a line that begins neither with `a` nor as a comment. The kernel does not look at the first word."""
+        """Raise an error for a line that begins neither with `a` nor as a comment. The kernel does not look at the
+        first word.
+        """
         if not text.size:
             return
         ends = np.flatnonzero(text == kernels.NEWLINE)

@@ -43,12 +43,13 @@ class Option:
 
 @dataclass(frozen=True)
 class Format:
-    """A file format. `uses` are the fields of ReadOptions that `open_path` uses (None: all); others are refused by name.
+    """A file format. `uses` are the fields of ReadOptions that `open_path` uses (None: all); others are refused by
+    name.
 
-    Where formats share an ending, a file is of the one whose `begins` it begins with, else of the one that has none. `save` writes
-    the edges of a graph into an open file. A graph in several files, NAME with the endings `parts`, is known by the part that describes
-    it; `save` finds the other files in `Outgoing.parts`. Write name, endings, begins, words, written, place, parts and described as
-    literals: they are read without importing the format.
+    Where formats share an ending, a file is of the one whose `begins` it begins with, else of the one that has none.
+    `save` writes the edges of a graph into an open file. A graph in several files, NAME with the endings `parts`, is
+    known by the part that describes it; `save` finds the other files in `Outgoing.parts`. Write name, endings, begins,
+    words, written, place, parts and described as literals: they are read without importing the format.
     """
 
     name: str
@@ -61,8 +62,10 @@ class Format:
     begins: tuple[bytes, ...] = ()  # the first bytes of such a file
     save: Callable[[Outgoing, BinaryIO], None] | None = None
     written: str = ""  # what `save` writes: "text", which may go to standard output or be compressed, or "bytes"
-    parts: tuple[str, ...] = ()  # endings of the files that such a graph consists of: the edges first, the description last; (): one file
-    described: tuple[str, bytes] | None = None  # the ending of the part that describes the graph, and a word that is in it
+    # Endings of the files that such a graph consists of: the edges first, the description last; (): one file.
+    parts: tuple[str, ...] = ()
+    # The ending of the part that describes the graph, and a word that is in it.
+    described: tuple[str, bytes] | None = None
 
     def open(self, path: Path, options: ReadOptions) -> EdgeSource:
         """The edges of a file; an error if an option does not apply."""
@@ -70,7 +73,9 @@ class Format:
         return self.open_path(path, options.with_own(self.own_values(path, options.own)))
 
     def part(self, path: Path, ending: str) -> Path:
-        """The file with that ending of a graph that is known by the path of another part, or by its name without an ending."""
+        """The file with that ending of a graph that is known by the path of another part, or by its name without an
+        ending.
+        """
         return part_of(path, self.parts, ending)
 
     def refuse(self, path: Path, options: ReadOptions) -> None:
@@ -78,7 +83,9 @@ class Format:
         for each in fields(options):
             used = self.uses is None or each.name in self.uses or each.name in ALWAYS
             if not used and getattr(options, each.name) != each.default:
-                raise OptionError(f"{path}: is {self.words or f'of format {self.name}'}; {option(each.name)} does not apply to it")
+                raise OptionError(
+                    f"{path}: is {self.words or f'of format {self.name}'}; {option(each.name)} does not apply to it"
+                )
 
     def own_values(self, path: Path, given: Mapping[str, Any]) -> dict[str, Any]:
         """The values of the options that only this format has: as given, else their defaults."""
@@ -100,4 +107,6 @@ def unknown_option(names: list[str], more: str = "") -> OptionError:
     known = sorted((READING | CLEANING) - {"own"})
     near = difflib.get_close_matches(names[0], known, 1)
     hint = f" (did you mean {near[0]}?)" if near else ""
-    return OptionError(f"unknown option {', '.join(names)}{hint}; known: {', '.join(known)}{f'; {more}' if more else ''}")
+    return OptionError(
+        f"unknown option {', '.join(names)}{hint}; known: {', '.join(known)}{f'; {more}' if more else ''}"
+    )

@@ -1,8 +1,9 @@
 """Binary graphs of Galois (.gr), versions 1 and 2.
 
-Four uint64 (version, bytes of an edge's data, vertices, arcs), then where each vertex's list ends (uint64), then targets: uint32
-in version 1, padded to 8 bytes, uint64 in version 2; then the data of the edges. The file does not say what type these have: whole
-numbers, unless the option `edge_type` says otherwise. DIMACS uses the same ending for text; the first bytes tell which it is.
+Four uint64 (version, bytes of an edge's data, vertices, arcs), then where each vertex's list ends (uint64), then
+targets: uint32 in version 1, padded to 8 bytes, uint64 in version 2; then the data of the edges. The file does not say
+what type these have: whole numbers, unless the option `edge_type` says otherwise. DIMACS uses the same ending for text;
+the first bytes tell which it is.
 """
 
 from __future__ import annotations
@@ -51,10 +52,17 @@ def save(edges: Outgoing, file: BinaryIO) -> None:
 
 
 GALOIS = Format(
-    "galois", open_path, endings=(".gr", ".sgr"), words="a Galois graph, binary", uses=("ids", "weight", "allow_negative"),
-    options=(Option("edge_type", "type of the edges' data: int32, uint32, float32, int64 or float64"),), place=10,
-    begins=(b"\x01\x00\x00\x00\x00\x00\x00\x00", b"\x02\x00\x00\x00\x00\x00\x00\x00"), save=save, written="bytes",
-)  # fmt: skip
+    "galois",
+    open_path,
+    endings=(".gr", ".sgr"),
+    words="a Galois graph, binary",
+    uses=("ids", "weight", "allow_negative"),
+    options=(Option("edge_type", "type of the edges' data: int32, uint32, float32, int64 or float64"),),
+    place=10,
+    begins=(b"\x01\x00\x00\x00\x00\x00\x00\x00", b"\x02\x00\x00\x00\x00\x00\x00\x00"),
+    save=save,
+    written="bytes",
+)
 
 
 class GaloisSource(ListFile):
@@ -77,7 +85,10 @@ class GaloisSource(ListFile):
     def _type(self, width: int, options: ReadOptions) -> str | None:
         """The type of the weights; None to read none."""
         if options.weight not in (None, naming.NONE):
-            raise OptionError(f"{self.name}: the edges' data are the weights; expected {naming.NONE!r} or None, got {options.weight!r}")
+            raise OptionError(
+                f"{self.name}: the edges' data are the weights; expected {naming.NONE!r} or None, got "
+                f"{options.weight!r}"
+            )
         given: str | None = options.own.get("edge_type") or None
         if given is not None and given not in TYPES:
             raise OptionError(f"{self.name}: edge_type: expected one of {', '.join(TYPES)}, got {given!r}")
@@ -85,10 +96,14 @@ class GaloisSource(ListFile):
             return None
         if given is None and width in (4, 8):
             given = f"int{8 * width}"
-            self.notes = (f"{self.name}: {width} bytes of data for each edge are read as {given}; edge_type=float{8 * width} reads floats",)
+            self.notes = (
+                f"{self.name}: {width} bytes of data for each edge are read as {given}; edge_type=float{8 * width} "
+                f"reads floats",
+            )
         if given is None or np.dtype(given).itemsize != width:
             raise GraphFormatError(
-                f"{self.name}: {width} bytes of data for each edge, expected {np.dtype(given).itemsize if given else '4 or 8'}"
+                f"{self.name}: {width} bytes of data for each edge, expected "
+                f"{np.dtype(given).itemsize if given else '4 or 8'}"
             )
         return given
 
@@ -101,7 +116,9 @@ class GaloisSource(ListFile):
         targets = self.checked(self.read(self._targets_at + self._entry * first, count, f"<u{self._entry}"), first)
         if self._kind is None:
             return targets, None
-        values = self.read(self._data_at + np.dtype(self._kind).itemsize * first, count, np.dtype(self._kind).newbyteorder("<"))
+        values = self.read(
+            self._data_at + np.dtype(self._kind).itemsize * first, count, np.dtype(self._kind).newbyteorder("<")
+        )
         return targets, check_weights(values, self.name, first, self._options.allow_negative)[0]
 
     def report(self) -> dict[str, object]:

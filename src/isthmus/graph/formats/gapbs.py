@@ -48,15 +48,23 @@ def save(edges: Outgoing, file: BinaryIO) -> None:
         for offsets in edges.offsets(side):
             file.write(offsets.astype("<i8").tobytes())
         for _, targets, weights in edges.both(side):
-            columns = [targets, np.ones(targets.size, np.int64) if weights is None else weights] if weighted else [targets]
+            columns = (
+                [targets, np.ones(targets.size, np.int64) if weights is None else weights] if weighted else [targets]
+            )
             file.write(np.column_stack(columns).astype("<i4").tobytes())
     edges.say_numbers(0)
 
 
 GAPBS = Format(
-    "gapbs", open_path, endings=(".sg", ".wsg"), words="a graph of the GAP Benchmark Suite", uses=("ids", "allow_negative"), place=6,
-    save=save, written="bytes",
-)  # fmt: skip
+    "gapbs",
+    open_path,
+    endings=(".sg", ".wsg"),
+    words="a graph of the GAP Benchmark Suite",
+    uses=("ids", "allow_negative"),
+    place=6,
+    save=save,
+    written="bytes",
+)
 
 
 class GapSource(ListFile):
@@ -102,7 +110,9 @@ class GapSource(ListFile):
 
     def check(self) -> None:
         if self._imbalance % (1 << 64):
-            raise GraphFormatError(f"{self.name}: the header says undirected, but some edges are stored in one direction only")
+            raise GraphFormatError(
+                f"{self.name}: the header says undirected, but some edges are stored in one direction only"
+            )
 
     def report(self) -> dict[str, Any]:
         return {"format": "gapbs"}

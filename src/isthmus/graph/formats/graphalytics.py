@@ -59,15 +59,23 @@ class GraphalyticsSource(TextSource):
     def __init__(self, path: Path, properties: dict[str, str], options: ReadOptions) -> None:
         self._properties = properties
         folder = path.parent
-        edges = folder / properties["edge-file"] if "edge-file" in properties and path.suffix == ".properties" else path.with_suffix(".e")
+        edges = (
+            folder / properties["edge-file"]
+            if "edge-file" in properties and path.suffix == ".properties"
+            else path.with_suffix(".e")
+        )
         self._vertex_path = (
-            folder / properties["vertex-file"] if "vertex-file" in properties and path.suffix == ".properties" else path.with_suffix(".v")
+            folder / properties["vertex-file"]
+            if "vertex-file" in properties and path.suffix == ".properties"
+            else path.with_suffix(".v")
         )
         for file in (edges, self._vertex_path):
             if not file.exists():
                 raise GraphFormatError(f"{file}: no such file; {path} needs it")
         if options.ids == "string":
-            raise OptionError(f"{path}: the ids of a Graphalytics graph are integers; {option('ids', 'string')} does not apply")
+            raise OptionError(
+                f"{path}: the ids of a Graphalytics graph are integers; {option('ids', 'string')} does not apply"
+            )
         super().__init__(edges, dataclasses.replace(options, ids="int"))
         if options.weight is None and (self._fields > 2 or properties.get("edge-properties.names")):
             self.options = dataclasses.replace(self.options, weight=3)
@@ -101,7 +109,8 @@ class GraphalyticsSource(TextSource):
             if status != kernels.OK:
                 number, line = line_at(text, where, 0)
                 raise GraphFormatError(
-                    f"{self._vertex_path}:{before + number}: expected an integer id of 64 bits, got {line.decode('utf-8', 'replace')!r}"
+                    f"{self._vertex_path}:{before + number}: expected an integer id of 64 bits, got "
+                    f"{line.decode('utf-8', 'replace')!r}"
                 )
             before += lines
             count += found
@@ -112,7 +121,9 @@ class GraphalyticsSource(TextSource):
         if np.unique(every).size != count:
             values, often = np.unique(every, return_counts=True)
             twice = values.view(np.int64) if self.signed else values
-            raise GraphFormatError(f"{self._vertex_path}: expected every vertex once, got {twice[often > 1][0]} more than once")
+            raise GraphFormatError(
+                f"{self._vertex_path}: expected every vertex once, got {twice[often > 1][0]} more than once"
+            )
         self._compare("vertices", count, self._vertex_path)
 
     def check(self) -> None:

@@ -1,8 +1,9 @@
 """GraphML, for small graphs: an XML file with `<node id>` and `<edge source target>`.
 
-The parser takes a file in pieces and keeps a block of edges. Document types and entities are refused before they are expanded, so
-no file can grow in memory or reach for other files. Nested graphs, hyperedges and edges that disagree with `edgedefault` are refused.
-The data key named `weight` is the weight. Other attributes are not read. The ids of all nodes are held in memory.
+The parser takes a file in pieces and keeps a block of edges. Document types and entities are refused before they are
+expanded, so no file can grow in memory or reach for other files. Nested graphs, hyperedges and edges that disagree with
+`edgedefault` are refused. The data key named `weight` is the weight. Other attributes are not read. The ids of all
+nodes are held in memory.
 """
 
 from __future__ import annotations
@@ -53,7 +54,9 @@ def save(edges: Outgoing, file: BinaryIO) -> None:
     kind = "double" if edges.weight_dtype.kind == "f" else "long"
     key = f'  <key id="w" for="edge" attr.name="weight" attr.type="{kind}"/>\n' if edges.weighted else ""
     default = "directed" if edges.directed else "undirected"
-    head = f'<?xml version="1.0" encoding="UTF-8"?>\n<graphml xmlns="{SPACE}">\n{key}  <graph edgedefault="{default}">\n'
+    head = (
+        f'<?xml version="1.0" encoding="UTF-8"?>\n<graphml xmlns="{SPACE}">\n{key}  <graph edgedefault="{default}">\n'
+    )
     file.write(head.encode())
     for first in range(0, edges.vertices, BLOCK):
         users = edges.users(np.arange(first, min(first + BLOCK, edges.vertices))).to_pylist()
@@ -78,9 +81,16 @@ def element(source: Any, target: Any, weight: Any = None) -> str:
 
 
 GRAPHML = Format(
-    "graphml", open_path, endings=(".graphml",), words="a GraphML file", uses=("weight", "ids", "allow_negative", "max_expansion"),
-    place=14, begins=(b"<graphml",), save=save, written="text",
-)  # fmt: skip
+    "graphml",
+    open_path,
+    endings=(".graphml",),
+    words="a GraphML file",
+    uses=("weight", "ids", "allow_negative", "max_expansion"),
+    place=14,
+    begins=(b"<graphml",),
+    save=save,
+    written="text",
+)
 
 
 Edge = tuple[str, str, "str | None", int]  # source, target, weight, line
@@ -128,12 +138,19 @@ class Handler:
             self.fail(f"expected elements at most {DEPTH} deep")
         if len(self._open) == 1 and tag != "graphml":
             self.fail(f"expected the element graphml, got {tag[:40]!r}")
-        handle = getattr(self, f"_{tag}", None) if tag in ("key", "default", "graph", "node", "edge", "data", "hyperedge", "port") else None
+        handle = (
+            getattr(self, f"_{tag}", None)
+            if tag in ("key", "default", "graph", "node", "edge", "data", "hyperedge", "port")
+            else None
+        )
         if handle is not None:
             handle(attributes)
 
     def _key(self, attributes: dict[str, str]) -> None:
-        named = attributes.get("attr.name") == (self._asked or "weight") and attributes.get("for", "all") in ("edge", "all")
+        named = attributes.get("attr.name") == (self._asked or "weight") and attributes.get("for", "all") in (
+            "edge",
+            "all",
+        )
         if named and self._asked != naming.NONE and self.key is None:
             self.key = self._needed(attributes, "id")
             self._open[-1] = "weight key"
@@ -158,7 +175,12 @@ class Handler:
             self.fail("expected edges that are all directed or all undirected, as edgedefault says")
         if self._at is not None:
             self.fail("expected no edge inside an edge")
-        self._at = (self._needed(attributes, "source"), self._needed(attributes, "target"), self.default, self.parser.CurrentLineNumber)
+        self._at = (
+            self._needed(attributes, "source"),
+            self._needed(attributes, "target"),
+            self.default,
+            self.parser.CurrentLineNumber,
+        )
 
     def _data(self, attributes: dict[str, str]) -> None:
         if self._open[-2:-1] == ["edge"] and self.key is not None and attributes.get("key") == self.key:
@@ -291,7 +313,9 @@ class GraphmlSource(EdgeSource):
             raise GraphFormatError(f"{self._path}: expected every node once, got {twice[:40]!r} more than once")
         for user, line in self._ends.items():
             if user not in nodes:
-                raise GraphFormatError(f"{self._path}:{line}: expected edges between nodes of the file, got {user[:40]!r}, which is none")
+                raise GraphFormatError(
+                    f"{self._path}:{line}: expected edges between nodes of the file, got {user[:40]!r}, which is none"
+                )
 
     def vertex_blocks(self) -> Iterator[EdgeBlock]:
         for at in range(0, len(self._nodes), BLOCK):

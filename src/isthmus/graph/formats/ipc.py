@@ -1,7 +1,7 @@
 """What the messages of an Arrow file or stream claim to hold once decompressed, read before Arrow decompresses it.
 
-Every compressed buffer begins with its size in memory. Where the buffers lie is in the metadata of their message, a FlatBuffers
-table: see Message.fbs and File.fbs in the Arrow format. Only positions and sizes are used.
+Every compressed buffer begins with its size in memory. Where the buffers lie is in the metadata of their message, a
+FlatBuffers table: see Message.fbs and File.fbs in the Arrow format. Only positions and sizes are used.
 """
 
 from __future__ import annotations
@@ -106,7 +106,9 @@ def message_at(file: int, at: int) -> tuple[int, int]:
     if header is not None and kind == DICTIONARY_BATCH:
         header = header.table(1)
     compressed = header is not None and kind in (DICTIONARY_BATCH, RECORD_BATCH) and header.table(3) is not None
-    claim = sum(buffer_claim(file, body, *buffer) for buffer in header.structs(2, "<qq")) if compressed and header else 0
+    claim = (
+        sum(buffer_claim(file, body, *buffer) for buffer in header.structs(2, "<qq")) if compressed and header else 0
+    )
     return claim, body + max(message.number(3, "<q"), 0)
 
 

@@ -1,7 +1,8 @@
 """Graphs of Ligra as text: `AdjacencyGraph` or `WeightedAdjacencyGraph`, then numbers, usually one on a line.
 
-The numbers are vertices, arcs, where each vertex's list begins, the targets and, in a weighted graph, the weights. Offsets, targets
-and weights are read by one reader each, side by side, so that memory stays small; compressed files can be read as well.
+The numbers are vertices, arcs, where each vertex's list begins, the targets and, in a weighted graph, the weights.
+Offsets, targets and weights are read by one reader each, side by side, so that memory stays small; compressed files can
+be read as well.
 """
 
 from __future__ import annotations
@@ -54,9 +55,16 @@ def save(edges: Outgoing, file: BinaryIO) -> None:
 
 
 LIGRA = Format(
-    "ligra", open_path, endings=(".adj", ".ligra"), words="a Ligra graph", uses=("allow_negative", "max_expansion"), place=12,
-    begins=(b"AdjacencyGraph", b"WeightedAdjacencyGraph"), save=save, written="text",
-)  # fmt: skip
+    "ligra",
+    open_path,
+    endings=(".adj", ".ligra"),
+    words="a Ligra graph",
+    uses=("allow_negative", "max_expansion"),
+    place=12,
+    begins=(b"AdjacencyGraph", b"WeightedAdjacencyGraph"),
+    save=save,
+    written="text",
+)
 
 
 class LigraSource(EdgeSource):
@@ -78,7 +86,9 @@ class LigraSource(EdgeSource):
         return Numbers(self._path, self._options.max_expansion, skipped, self._name_bytes)
 
     def _check_counts(self) -> None:
-        """Raise an error if the file is too small for the counts of its header: every number takes two bytes or more."""
+        """Raise an error if the file is too small for the counts of its header: every number takes two bytes or
+        more.
+        """
         if self.vertices < 0 or self._arcs < 0:
             raise GraphFormatError(f"{self._path}: the header promises {self.vertices} vertices and {self._arcs} arcs")
         needed = 2 * (self.vertices + self._arcs * (2 if self.weighted else 1))
@@ -87,7 +97,8 @@ class LigraSource(EdgeSource):
             check_claim(self._path, self.vertices, self._options.max_expansion)
         elif needed > size:
             raise GraphFormatError(
-                f"{self._path}: the header promises {self.vertices} vertices and {self._arcs} arcs, {needed} bytes or more; "
+                f"{self._path}: the header promises {self.vertices} vertices and {self._arcs} arcs, {needed} bytes "
+                f"or more; "
                 f"the file has {size}"
             )
 
@@ -98,7 +109,9 @@ class LigraSource(EdgeSource):
         for first, offsets in self._stretches():
             for arc in range(int(offsets[0]), int(offsets[-1]), sizes.now.block_edges):
                 count = min(sizes.now.block_edges, int(offsets[-1]) - arc)
-                yield self._block(first, offsets, arc, targets.take(count), None if weights is None else weights.take(count))
+                yield self._block(
+                    first, offsets, arc, targets.take(count), None if weights is None else weights.take(count)
+                )
         (targets if weights is None else weights).end()
 
     def _stretches(self) -> Iterator[tuple[int, Array]]:
@@ -111,7 +124,8 @@ class LigraSource(EdgeSource):
             offsets = np.concatenate([held, numbers.take(count - last), np.full(int(last), self._arcs)])
             if offsets[0] != expected or (offsets[1:] < offsets[:-1]).any() or offsets[-1] > self._arcs:
                 raise GraphFormatError(
-                    f"{self.name}: the offsets of vertices {first} to {first + count - 1} do not ascend within 0 to {self._arcs}"
+                    f"{self.name}: the offsets of vertices {first} to {first + count - 1} do not ascend within 0 to "
+                    f"{self._arcs}"
                 )
             held, expected = offsets[-1:], int(offsets[-1])
             yield first, offsets
@@ -121,7 +135,9 @@ class LigraSource(EdgeSource):
     def _block(self, first: int, offsets: Array, arc: int, targets: Array, weights: Array | None) -> EdgeBlock:
         dtype = number_dtype(self.vertices)
         if (targets < 0).any() or (targets >= self.vertices).any():
-            raise GraphFormatError(f"{self.name}: a target of the arcs from {arc} on is outside 0 to {self.vertices - 1}")
+            raise GraphFormatError(
+                f"{self.name}: a target of the arcs from {arc} on is outside 0 to {self.vertices - 1}"
+            )
         lengths = np.diff(np.clip(offsets, arc, arc + targets.size))
         sources = np.repeat(np.arange(first, first + lengths.size).astype(dtype), lengths)
         if weights is not None:

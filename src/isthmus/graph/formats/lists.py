@@ -23,7 +23,9 @@ from isthmus.threads import Pool
 
 
 class ListSource(EdgeSource):
-    """Edges of stored adjacency lists. Subclasses set `vertices` and `edges` (the number of arcs) and read ranges of the arrays."""
+    """Edges of stored adjacency lists. Subclasses set `vertices` and `edges` (the number of arcs) and read ranges of
+    the arrays.
+    """
 
     replayable = True
     vertices: int
@@ -44,7 +46,8 @@ class ListSource(EdgeSource):
             offsets = self.offsets(first, min(sizes.now.list_vertices, self.vertices - first) + 1)
             if offsets[0] != expected or (offsets[1:] < offsets[:-1]).any() or offsets[-1] > self.edges:
                 raise GraphFormatError(
-                    f"{self.name}: the offsets of vertices {first} to {first + offsets.size - 2} do not ascend within 0 to {self.edges}"
+                    f"{self.name}: the offsets of vertices {first} to {first + offsets.size - 2} do not ascend within "
+                    f"0 to {self.edges}"
                 )
             expected = int(offsets[-1])
             yield first, offsets
@@ -115,7 +118,8 @@ class ListFile(ListSource):
         """Note the header's counts, or raise an error if the file does not have the size that they need."""
         if arcs < 0 or vertices < 0 or needed != self.size:
             raise GraphFormatError(
-                f"{self.name}: the header promises {vertices} vertices and {arcs} arcs, {needed} bytes; the file has {self.size}"
+                f"{self.name}: the header promises {vertices} vertices and {arcs} arcs, {needed} bytes; the file has "
+                f"{self.size}"
             )
         if vertices > most:
             raise GraphFormatError(f"{self.name}: {vertices} vertices do not fit the format's 32-bit targets")
@@ -124,5 +128,7 @@ class ListFile(ListSource):
     def checked(self, targets: Array, first: int) -> Array:
         """Targets of the arcs from `first` on, as uint32; an error if one is not a vertex."""
         if targets.size and (targets.min() < 0 or targets.max() >= self.vertices):
-            raise GraphFormatError(f"{self.name}: a target of the arcs from {first} on is outside 0 to {self.vertices - 1}")
+            raise GraphFormatError(
+                f"{self.name}: a target of the arcs from {first} on is outside 0 to {self.vertices - 1}"
+            )
         return np.ascontiguousarray(targets, np.uint32)

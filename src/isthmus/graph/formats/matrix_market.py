@@ -1,7 +1,8 @@
 """Matrix Market coordinate files (.mtx): entry (i, j) of a square matrix is the edge from i to j, its value the weight.
 
-A symmetric matrix is an undirected graph, of which the file has the lower triangle. Rows are numbered from 1, and these numbers are
-the ids. Dense (array), complex, skew-symmetric and Hermitian matrices have no meaning as graphs here and are refused.
+A symmetric matrix is an undirected graph, of which the file has the lower triangle. Rows are numbered from 1, and these
+numbers are the ids. Dense (array), complex, skew-symmetric and Hermitian matrices have no meaning as graphs here and
+are refused.
 """
 
 from __future__ import annotations
@@ -36,7 +37,11 @@ def save(edges: Outgoing, file: BinaryIO) -> None:
     """Entries in the order of rows; of a symmetric matrix, the lower triangle."""
     kind = "pattern" if not edges.weighted else "real" if edges.weight_dtype.kind == "f" else "integer"
     symmetry = "general" if edges.directed else "symmetric"
-    file.write(f"%%MatrixMarket matrix coordinate {kind} {symmetry}\n{edges.vertices} {edges.vertices} {edges.edges}\n".encode())
+    file.write(
+        (
+            f"%%MatrixMarket matrix coordinate {kind} {symmetry}\n{edges.vertices} {edges.vertices} {edges.edges}\n"
+        ).encode()
+    )
     for sources, targets, weights in edges.once():
         rows, columns = (sources, targets) if edges.directed else (targets, sources)  # targets are not smaller
         edges.write_rows(file, [rows + 1, columns + 1, weights])
@@ -44,9 +49,16 @@ def save(edges: Outgoing, file: BinaryIO) -> None:
 
 
 MATRIX_MARKET = Format(
-    "matrix-market", open_path, endings=(".mtx",), words="a Matrix Market file",
-    uses=("weight", "allow_negative", "max_expansion"), place=8, begins=(b"%%MatrixMarket",), save=save, written="text",
-)  # fmt: skip
+    "matrix-market",
+    open_path,
+    endings=(".mtx",),
+    words="a Matrix Market file",
+    uses=("weight", "allow_negative", "max_expansion"),
+    place=8,
+    begins=(b"%%MatrixMarket",),
+    save=save,
+    written="text",
+)
 
 
 class MatrixMarketSource(CountedText):

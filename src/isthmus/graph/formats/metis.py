@@ -1,7 +1,9 @@
-"""METIS graphs (.graph): a header `vertices edges [format [constraints]]`, then one line of neighbours for every vertex.
+"""METIS graphs (.graph): a header `vertices edges [format [constraints]]`, then one line of neighbours for every
+vertex.
 
-Graphs are undirected, and every edge stands in the lines of both ends. Vertices are numbered from 1, and these numbers are the ids.
-Sizes and weights of vertices are skipped; weights of edges are read if the format code says that there are any.
+Graphs are undirected, and every edge stands in the lines of both ends. Vertices are numbered from 1, and these numbers
+are the ids. Sizes and weights of vertices are skipped; weights of edges are read if the format code says that there are
+any.
 """
 
 from __future__ import annotations
@@ -65,8 +67,15 @@ def lines_of(sources: Array, targets: Array, weights: Array | None) -> Iterator[
 
 
 METIS = Format(
-    "metis", open_path, endings=(".graph", ".metis"), words="a METIS graph", uses=("max_expansion",), place=13, save=save, written="text",
-)  # fmt: skip
+    "metis",
+    open_path,
+    endings=(".graph", ".metis"),
+    words="a METIS graph",
+    uses=("max_expansion",),
+    place=13,
+    save=save,
+    written="text",
+)
 
 
 class MetisSource(EdgeSource):
@@ -92,9 +101,14 @@ class MetisSource(EdgeSource):
             numbers = whole_numbers(counts, len(counts)) if 2 <= len(counts) <= 4 else None
             code = counts[2].rjust(3, b"0") if len(counts) > 2 else b"000"
             if numbers is None or len(code) != 3 or set(code) - set(b"01"):
-                hint = f"; a WebGraph graph has {self._path.stem}.properties beside it" if b"\0" in opening(self._path) else ""
+                hint = (
+                    f"; a WebGraph graph has {self._path.stem}.properties beside it"
+                    if b"\0" in opening(self._path)
+                    else ""
+                )
                 raise GraphFormatError(
-                    f"{self._path}:{number}: expected 'vertices edges [format [constraints]]', got {shortened(line)!r}{hint}"
+                    f"{self._path}:{number}: expected 'vertices edges [format [constraints]]', got "
+                    f"{shortened(line)!r}{hint}"
                 )
             self._count, self._promised = numbers[:2]
             constraints = (numbers[3] if len(numbers) > 3 else 1) if code[1:2] == b"1" else 0
@@ -120,14 +134,18 @@ class MetisSource(EdgeSource):
                 block.done = done
                 yield block
         if place[words.VERTEX] < self._count:
-            raise GraphFormatError(f"{self._path}: has {place[words.VERTEX]} lines of vertices, its header promises {self._count}")
+            raise GraphFormatError(
+                f"{self._path}: has {place[words.VERTEX]} lines of vertices, its header promises {self._count}"
+            )
 
     def _parse(self, part: Array, place: Array) -> EdgeBlock:
         most = int(words.count_words(part)) + 1
         sources, targets = np.empty(most, np.uint64), np.empty(most, np.uint64)
         weights = np.empty(most if self.weighted else 0, np.int64)
         before = int(place[words.LINES])
-        status, edges, where = words.parse_lists(part, place, self._count, self._skip, self.weighted, sources, targets, weights)
+        status, edges, where = words.parse_lists(
+            part, place, self._count, self._skip, self.weighted, sources, targets, weights
+        )
         if status != text.OK:
             number, line = line_at(part, where, before)
             raise GraphFormatError(f"{self._path}:{number}: expected {self._expected(status)}, got {shortened(line)!r}")
@@ -149,7 +167,9 @@ class MetisSource(EdgeSource):
         """Count what `check` compares, and refuse self loops, of which METIS has none."""
         loops = block.sources == block.targets
         if loops.any():
-            raise GraphFormatError(f"{self._path}: expected no vertex among its own neighbours, got {block.sources[loops.argmax()]}")
+            raise GraphFormatError(
+                f"{self._path}: expected no vertex among its own neighbours, got {block.sources[loops.argmax()]}"
+            )
         self._imbalance += int(arcs.imbalance(block.sources, block.targets, block.weights))
         self._arcs += block.sources.size
         if block.weights is not None:

@@ -38,4 +38,7 @@ def skipped(name: str, count: int, what: str) -> str:
 
 def rounded(name: str) -> str:
     """The note about weights that float64 may have rounded."""
-    return f"{name}: weights beyond 2**53 are stored as float64, which rounds whole numbers of that size, as it does lengths of paths"
+    return (
+        f"{name}: weights beyond 2**53 are stored as float64, which rounds whole numbers of that size, as it does "
+        f"lengths of paths"
+    )

@@ -24,7 +24,9 @@ def is_networkx(what: Any) -> bool:
 def open_networkx(graph: Any, options: ReadOptions) -> EdgeSource:
     """The edge source of a NetworkX graph."""
     if not isinstance(options.weight, str | None):
-        raise OptionError(f"weight: expected the name of an attribute of edges, or {naming.NONE!r}, got {options.weight!r}")
+        raise OptionError(
+            f"weight: expected the name of an attribute of edges, or {naming.NONE!r}, got {options.weight!r}"
+        )
     attribute = None if options.weight == naming.NONE else options.weight or "weight"
     return NetworkxSource(graph, attribute, options)
 
@@ -35,10 +37,14 @@ class NetworkxSource(TableSource):
     def __init__(self, graph: Any, attribute: str | None, options: ReadOptions) -> None:
         self._users = id_column(list(graph.nodes))
         ends = list(graph.edges())
-        columns = {name: pa.array([edge[k] for edge in ends], self._users.type) for k, name in enumerate(("source", "target"))}
+        columns = {
+            name: pa.array([edge[k] for edge in ends], self._users.type) for k, name in enumerate(("source", "target"))
+        }
         notes: tuple[str, ...] = ()
         if attribute is not None:
-            weights, notes = weight_column([value for *_, value in graph.edges(data=attribute)], attribute, options.weight is not None)
+            weights, notes = weight_column(
+                [value for *_, value in graph.edges(data=attribute)], attribute, options.weight is not None
+            )
             columns.update({} if weights is None else {"weight": weights})
         table = pa.table(columns)
         kept = ReadOptions(source="source", target="target", ids=options.ids, allow_negative=options.allow_negative)

@@ -1,11 +1,13 @@
 """Pages of Parquet columns, as their headers describe them, read before anything is decoded.
 
-A small file can claim very much: a page that decompresses to gigabytes, a dictionary with one long value that every row repeats, or
-values that share their beginnings with the values before them (DELTA_BYTE_ARRAY). Arrow allocates what is claimed. The headers give
-the largest page and a bound on the bytes of a row, from which the reader derives how many rows it decodes at once.
+A small file can claim very much: a page that decompresses to gigabytes, a dictionary with one long value that every row
+repeats, or values that share their beginnings with the values before them (DELTA_BYTE_ARRAY). Arrow allocates what is
+claimed. The headers give the largest page and a bound on the bytes of a row, from which the reader derives how many
+rows it decodes at once.
 
-Footer and headers are structs in Thrift's compact protocol; see parquet.thrift in the Parquet format. Only names, places, sizes,
-counts and encodings are used. The footer is read here too: pyarrow ends the process when it is asked for a damaged column.
+Footer and headers are structs in Thrift's compact protocol; see parquet.thrift in the Parquet format. Only names,
+places, sizes, counts and encodings are used. The footer is read here too: pyarrow ends the process when it is asked for
+a damaged column.
 """
 
 from __future__ import annotations
@@ -33,7 +35,9 @@ class BadPage(Exception):
 
 @dataclass
 class Page:
-    """A page: its bytes in memory, its values, and a bound on the bytes of one value (None: their mean is all that is known)."""
+    """A page: its bytes in memory, its values, and a bound on the bytes of one value (None: their mean is all that is
+    known).
+    """
 
     kind: int
     size: int
@@ -47,7 +51,9 @@ class Page:
 
 @dataclass
 class Chunk:
-    """Where the pages of one column of a row group are. `name` is its path in the schema, without a point if it is not nested."""
+    """Where the pages of one column of a row group are. `name` is its path in the schema, without a point if it is not
+    nested.
+    """
 
     name: str
     holds_strings: bool
@@ -153,7 +159,9 @@ def header_at(file: int, at: int) -> tuple[dict[int, Any], int]:
 
 
 def read_struct(data: bytes, at: int, depth: int = 0) -> tuple[dict[int, Any], int]:
-    """(Members of a struct by field number, where it ends). Whole numbers, bytes, lists and structs are kept, all else is skipped."""
+    """(Members of a struct by field number, where it ends). Whole numbers, bytes, lists and structs are kept, all else
+    is skipped.
+    """
     if depth > 16:
         raise BadPage("a header is nested too deeply")
     members: dict[int, Any] = {}

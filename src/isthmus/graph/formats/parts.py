@@ -27,7 +27,8 @@ def open_pattern(pattern: str, options: ReadOptions) -> EdgeSource:
     formats = {options.format or format_of(path) for path in paths}
     if len(paths) > 1 and not (formats <= TABLES or formats == {"text"}):
         raise GraphFormatError(
-            f"{pattern}: expected files of text, or of Parquet or Arrow, got {len(paths)} of {', '.join(sorted(formats))}"
+            f"{pattern}: expected files of text, or of Parquet or Arrow, got {len(paths)} of "
+            f"{', '.join(sorted(formats))}"
         )
     first = FORMATS[sorted(formats)[0]]
     if len(paths) == 1:
@@ -60,7 +61,9 @@ class TextParts(EdgeSource):
         for path in self._paths:
             part = TextSource(path, self._options)
             if part.weighted != self.weighted:
-                raise GraphFormatError(f"{path}: expected weights as in {self._paths[0]}, found {'some' if part.weighted else 'none'}")
+                raise GraphFormatError(
+                    f"{path}: expected weights as in {self._paths[0]}, found {'some' if part.weighted else 'none'}"
+                )
             part.salt = self.salt
             before = part.notes  # about the first lines; those of the first file stand for all
             yield from part.blocks(pool)

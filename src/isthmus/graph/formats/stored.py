@@ -92,7 +92,9 @@ class Renumbered:
             if name.startswith("ids."):
                 writer.section(name, section.dtype, section.count)
                 for at in range(0, section.count, sizes.now.copied_entries):
-                    writer.append(name, self._store.read(name, at, min(at + sizes.now.copied_entries, section.count), verify=True))
+                    writer.append(
+                        name, self._store.read(name, at, min(at + sizes.now.copied_entries, section.count), verify=True)
+                    )
         if self._to_natural is not None:
             inverse = np.empty_like(self._to_natural)
             inverse[self._to_natural] = np.arange(self.vertices, dtype=inverse.dtype)

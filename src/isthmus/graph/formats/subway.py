@@ -1,6 +1,7 @@
 """Binary graphs of Subway: .bcsr, and .bwcsr with 32-bit weights.
 
-Two uint32 (vertices, arcs), where each vertex's list begins (uint32), then targets (uint32, each with a uint32 weight in .bwcsr).
+Two uint32 (vertices, arcs), where each vertex's list begins (uint32), then targets (uint32, each with a uint32 weight
+in .bwcsr).
 """
 
 from __future__ import annotations
@@ -49,9 +50,15 @@ def save(edges: Outgoing, file: BinaryIO) -> None:
 
 
 SUBWAY = Format(
-    "subway", open_path, endings=(".bcsr", ".bwcsr"), words="a Subway graph", uses=("ids", "allow_negative"), place=11,
-    save=save, written="bytes",
-)  # fmt: skip
+    "subway",
+    open_path,
+    endings=(".bcsr", ".bwcsr"),
+    words="a Subway graph",
+    uses=("ids", "allow_negative"),
+    place=11,
+    save=save,
+    written="bytes",
+)
 
 
 class SubwaySource(ListFile):

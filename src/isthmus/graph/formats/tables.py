@@ -51,7 +51,8 @@ class TableSource(EdgeSource):
         if len(set(self.columns)) < len(self.columns):
             raise OptionError(
                 f"{self.name}: source, target and weight must be different columns, got {', '.join(self.columns)}; "
-                f"name them with {option('source')}, {option('target')} and {option('weight')} out of {', '.join(names)}"
+                f"name them with {option('source')}, {option('target')} and {option('weight')} out of "
+                f"{', '.join(names)}"
             )
         text = any(is_string(field.type) for field in schema if field.name in (self._source, self._target))
         self.ids = "string" if options.ids == "string" or (options.ids == "auto" and text) else "int"
@@ -75,7 +76,9 @@ class TableSource(EdgeSource):
 
     def _column(self, names: list[str], wanted: str | int | None, usual: tuple[str, ...], default: int) -> str:
         """The name of a column: requested by number (from 1) or name, else one of the usual names, else by position."""
-        if isinstance(wanted, int | np.integer) or (isinstance(wanted, str) and wanted.isdigit() and wanted not in names):
+        if isinstance(wanted, int | np.integer) or (
+            isinstance(wanted, str) and wanted.isdigit() and wanted not in names
+        ):
             if not 1 <= int(wanted) <= len(names):
                 raise OptionError(f"{self.name}: expected a column from 1 to {len(names)}, got {wanted}")
             return names[int(wanted) - 1]
@@ -87,7 +90,9 @@ class TableSource(EdgeSource):
         if named is not None:
             return named
         if len(names) < 2:
-            raise GraphFormatError(f"{self.name}: expected columns for source and target, found {', '.join(names) or 'none'}")
+            raise GraphFormatError(
+                f"{self.name}: expected columns for source and target, found {', '.join(names) or 'none'}"
+            )
         return names[default]
 
     def check_schema(self, schema: Any, name: str) -> None:
@@ -103,7 +108,9 @@ class TableSource(EdgeSource):
                     raise GraphFormatError(f"{name}: column {column!r} holds {kind}, expected numbers as weights{hint}")
             elif not (pa.types.is_integer(kind) or is_string(kind) or (pa.types.is_floating(kind) and self._skips)):
                 hint = whole_hint(pa.types.is_floating(kind))
-                raise GraphFormatError(f"{name}: column {column!r} holds {kind}, expected integers or strings as ids{hint}")
+                raise GraphFormatError(
+                    f"{name}: column {column!r} holds {kind}, expected integers or strings as ids{hint}"
+                )
             elif self.ids == "int" and is_string(kind):
                 raise GraphFormatError(f"{name}: column {column!r} holds {kind}, expected integers")
 
@@ -116,7 +123,9 @@ class TableSource(EdgeSource):
             self._huge |= huge
             kind = max(kind, width, key=WIDTHS.index)
             if self.signed and self._huge:
-                raise GraphFormatError(f"{self.name}: ids below 0 and above 2**63 - 1 in one table; no 64-bit type holds both")
+                raise GraphFormatError(
+                    f"{self.name}: ids below 0 and above 2**63 - 1 in one table; no 64-bit type holds both"
+                )
             yield block
         self.weight_dtype = kind
         if self._unsigned and kind == "float64":
@@ -134,7 +143,9 @@ class TableSource(EdgeSource):
             row += batch.num_rows
 
     def _cuts(self, batch: Any) -> list[int]:
-        """Where to cut a batch into blocks. Decoded ids may take many times the bytes of the batch, so they are counted."""
+        """Where to cut a batch into blocks. Decoded ids may take many times the bytes of the batch, so they are
+        counted.
+        """
         rows = batch.num_rows
         if self.ids != "string":
             return [*range(0, rows, sizes.now.block_edges), rows]
@@ -167,7 +178,9 @@ class TableSource(EdgeSource):
         signed = any(c.dtype.kind == "i" and c.size and c.min() < 0 for c in columns)
         huge = any(c.dtype == np.uint64 and c.size and int(c.max()) >> 63 for c in columns)
         if self.vertices is not None and signed:
-            raise GraphFormatError(f"{self.name}: expected ids from 0 to {self.vertices - 1}, got {min(c.min() for c in columns)}")
+            raise GraphFormatError(
+                f"{self.name}: expected ids from 0 to {self.vertices - 1}, got {min(c.min() for c in columns)}"
+            )
         sources, targets = (as_key(c) for c in columns)
         return EdgeBlock(sources, targets, weights, None, batch.num_rows), signed, huge, width
 
@@ -186,18 +199,24 @@ class TableSource(EdgeSource):
         if data.null_count:
             at = pc.index(data.is_null(), True).as_py()
             skips = f" ({option('missing', 'skip')} leaves such rows out)" if column != self._weight else ""
-            raise GraphFormatError(f"{self.name}: row {row + at}: expected a value in column {column!r}, got null{skips}")
+            raise GraphFormatError(
+                f"{self.name}: row {row + at}: expected a value in column {column!r}, got null{skips}"
+            )
         return data
 
     def _whole(self, data: Any, column: str, row: int, kept: Array | None) -> Array:
-        """Integer ids of the rows that are kept. Whole numbers among floats count: pandas makes floats of integers beside a gap."""
+        """Integer ids of the rows that are kept. Whole numbers among floats count: pandas makes floats of integers
+        beside a gap.
+        """
         values = np.asarray(data.to_numpy(zero_copy_only=False))
         if values.dtype.kind == "f":
             there = np.ones(values.size, np.bool_) if kept is None else kept
             bad = there & ~((values == np.rint(values)) & (np.abs(values) < LAST_EXACT))
             if bad.any():
                 at = int(bad.argmax())
-                raise GraphFormatError(f"{self.name}: row {row + at}: expected a whole number in column {column!r}, got {values[at]}")
+                raise GraphFormatError(
+                    f"{self.name}: row {row + at}: expected a whole number in column {column!r}, got {values[at]}"
+                )
             values = np.where(there, values, 0).astype(np.int64)
         return values if kept is None else values[kept]
 
@@ -225,7 +244,12 @@ class TableSource(EdgeSource):
         return weights if kept is None else weights[kept], width
 
     def report(self) -> dict[str, Any]:
-        found: dict[str, Any] = {"format": "table", "source": self._source, "target": self._target, "weight": self._weight}
+        found: dict[str, Any] = {
+            "format": "table",
+            "source": self._source,
+            "target": self._target,
+            "weight": self._weight,
+        }
         found = {**found, "rows_skipped": self._skipped} if self._skipped else found
         return {**found, "columns_ignored": len(self._ignored)} if self._ignored else found
 
@@ -238,7 +262,9 @@ def missing(column: Any) -> int | None:
 
 
 def check_weights(values: Array, name: str, row: int, allow_negative: bool) -> tuple[Array, str]:
-    """Weights as int64 or float64, and the narrowest type that holds all of them; an error for one that is not finite, exact or allowed."""
+    """Weights as int64 or float64, and the narrowest type that holds all of them; an error for one that is not finite,
+    exact or allowed.
+    """
     kind = weight_type(values)
     weights = values.astype(np.int64 if kind != "float64" else np.float64)
     bad = ~np.isfinite(weights)
@@ -252,7 +278,9 @@ def check_weights(values: Array, name: str, row: int, allow_negative: bool) -> t
     if values.dtype.kind == "u" and kind == "float64":
         for at in np.flatnonzero(weights >= LAST_EXACT).tolist():  # few, if any
             if int(weights[at]) != int(values[at]):
-                raise GraphFormatError(f"{name}: row {row + at}: expected a weight that 64 bits hold exactly, got {values[at]}")
+                raise GraphFormatError(
+                    f"{name}: row {row + at}: expected a weight that 64 bits hold exactly, got {values[at]}"
+                )
     return weights, kind
 
 
@@ -278,7 +306,13 @@ def is_number(kind: Any) -> bool:
 def is_string(kind: Any) -> bool:
     """Whether a type is text, or bytes: some Parquet writers store text as bytes."""
     kind = value_type(kind)
-    tests = (pa.types.is_string, pa.types.is_large_string, pa.types.is_string_view, pa.types.is_binary, pa.types.is_large_binary)
+    tests = (
+        pa.types.is_string,
+        pa.types.is_large_string,
+        pa.types.is_string_view,
+        pa.types.is_binary,
+        pa.types.is_large_binary,
+    )
     return any(test(kind) for test in tests)
 
 
@@ -331,7 +365,8 @@ def open_object(what: Any, options: ReadOptions) -> EdgeSource:
     """An edge source for a Python object."""
     from isthmus.graph.formats.networkx_edges import is_networkx, open_networkx  # late: it reads tables
 
-    if is_ours(what) and not {"source", "target"} <= set(getattr(what, "columns", ())):  # the edges of a forest are edges
+    # The edges of a forest are edges.
+    if is_ours(what) and not {"source", "target"} <= set(getattr(what, "columns", ())):
         raise OptionError(f"cannot read edges from {type(what).__name__}; {instead(what)}")
     if not is_ours(what) and lies_on_gpu(what):
         what = to_host(what)
@@ -345,7 +380,10 @@ def open_object(what: Any, options: ReadOptions) -> EdgeSource:
         refuse_unused("a list of edges", options, ARRAYS_USE)
         return from_columns(columns_of(what), options)
     if isinstance(what, list) and any(isinstance(item, tuple | list) for item in what):
-        raise OptionError("a list of lists could mean rows or columns; give a list of tuples (source, target[, weight]), one for each edge")
+        raise OptionError(
+            "a list of lists could mean rows or columns; give a list of tuples (source, target[, weight]), one for "
+            "each edge"
+        )
     if isinstance(what, tuple | list) and 2 <= len(what) <= 3:
         refuse_unused("arrays", options, ARRAYS_USE)
         return from_columns([as_column(column) for column in what], options)
@@ -364,7 +402,11 @@ def open_object(what: Any, options: ReadOptions) -> EdgeSource:
 def host_table(frame: Any) -> Any:
     """A copy in host memory of a table on a GPU."""
     try:
-        return frame.to_arrow() if hasattr(frame, "to_arrow") else pa.table({str(name): to_host(frame[name]) for name in frame.columns})
+        return (
+            frame.to_arrow()
+            if hasattr(frame, "to_arrow")
+            else pa.table({str(name): to_host(frame[name]) for name in frame.columns})
+        )
     except (pa.ArrowException, TypeError, ValueError) as error:
         raise GraphFormatError(f"table on a GPU: cannot copy it to the host: {error}") from error
 
@@ -397,7 +439,9 @@ def is_ours(what: Any) -> bool:
 
 def is_lazy(what: Any) -> bool:
     """Whether it is a polars LazyFrame."""
-    return all(hasattr(what, name) for name in ("collect_schema", "collect", "lazy")) and not hasattr(what, "__arrow_c_stream__")
+    return all(hasattr(what, name) for name in ("collect_schema", "collect", "lazy")) and not hasattr(
+        what, "__arrow_c_stream__"
+    )
 
 
 def from_lazy(frame: Any, options: ReadOptions) -> EdgeSource:
@@ -422,7 +466,11 @@ def columns_of(pairs: list[tuple[Any, ...]]) -> list[Array]:
     length = len(pairs[0])
     for at, pair in enumerate(pairs):
         if len(pair) != length or length not in (2, 3):
-            expected = f"{length} values, as in the first" if length in (2, 3) else "(source, target) or (source, target, weight)"
+            expected = (
+                f"{length} values, as in the first"
+                if length in (2, 3)
+                else "(source, target) or (source, target, weight)"
+            )
             raise OptionError(f"a list of edges: item {at}: expected {expected}, got {pair!r}")
     return [as_column(list(column)) for column in zip(*pairs, strict=True)]
 
@@ -430,7 +478,11 @@ def columns_of(pairs: list[tuple[Any, ...]]) -> list[Array]:
 def as_column(given: Any) -> Array:
     """A column as an array. NumPy would make text of the numbers in a list that holds both."""
     column = to_host(given) if lies_on_gpu(given) else np.asarray(given)
-    if column.dtype.kind in "US" and isinstance(given, tuple | list) and not all(isinstance(value, str | bytes) for value in given):
+    if (
+        column.dtype.kind in "US"
+        and isinstance(given, tuple | list)
+        and not all(isinstance(value, str | bytes) for value in given)
+    ):
         other = next(value for value in given if not isinstance(value, str | bytes))
         raise GraphFormatError(f"arrays: expected integers or strings, got both: {other!r} beside text")
     return column
@@ -442,7 +494,8 @@ def from_stream(what: Any, options: ReadOptions) -> EdgeSource:
         readers = [pa.RecordBatchReader.from_stream(what)]
     except (pa.ArrowException, TypeError, ValueError, OverflowError) as error:
         raise GraphFormatError(
-            f"table: cannot read: {', '.join(map(str, error.args))}; expected columns of one type each, integers or strings as ids"
+            f"table: cannot read: {', '.join(map(str, error.args))}; expected columns of one type each, integers or "
+            f"strings as ids"
         ) from error
     once = isinstance(what, pa.RecordBatchReader)
 
@@ -468,9 +521,14 @@ def from_columns(columns: list[Array], options: ReadOptions) -> EdgeSource:
     skips = options.missing == "skip"
     table = pa.table({name: as_arrow(column, name, skips) for name, column in zip(names, columns, strict=True)})
     kept = ReadOptions(
-        source="source", target="target", weight="weight" if len(columns) == 3 else None, ids=options.ids,
-        vertices=options.vertices, allow_negative=options.allow_negative, missing=options.missing,
-    )  # fmt: skip
+        source="source",
+        target="target",
+        weight="weight" if len(columns) == 3 else None,
+        ids=options.ids,
+        vertices=options.vertices,
+        allow_negative=options.allow_negative,
+        missing=options.missing,
+    )
     source = TableSource("arrays", table.schema, lambda: iter(table.to_batches()), kept)
     source.replayable, source.edges, source.total = True, table.num_rows, table.num_rows
     if len(columns) == 3 and columns[2].dtype.kind in "iu":  # the type may be needed before the weights are read
@@ -493,7 +551,9 @@ def as_arrow(column: Array, name: str, skips: bool = False) -> Any:
             value = max(column.tolist(), key=abs)
             raise GraphFormatError(f"arrays: {name}: expected numbers that fit 64 bits, got {value}") from error
         expected = "numbers as weights" if name == "weight" else "integers or strings, not both"
-        raise GraphFormatError(f"arrays: {name} holds {column.dtype} that cannot be read ({error}); expected {expected}") from error
+        raise GraphFormatError(
+            f"arrays: {name} holds {column.dtype} that cannot be read ({error}); expected {expected}"
+        ) from error
 
 
 def whole_hint(real: bool) -> str:
@@ -515,7 +575,10 @@ def from_matrix(matrix: Any, options: ReadOptions) -> EdgeSource:
     if matrix.shape[0] != matrix.shape[1]:
         raise GraphFormatError(f"matrix: expected as many rows as columns, got {matrix.shape[0]} x {matrix.shape[1]}")
     if options.weight not in (None, naming.NONE):
-        raise OptionError(f"weight: the entries of a matrix are its weights; expected {naming.NONE!r} to read none, got {options.weight!r}")
+        raise OptionError(
+            f"weight: the entries of a matrix are its weights; expected {naming.NONE!r} to read none, got "
+            f"{options.weight!r}"
+        )
     entries = matrix.tocoo()
     columns = [np.asarray(entries.row), np.asarray(entries.col)]
     if entries.data.dtype != np.bool_ and options.weight is None:

@@ -53,7 +53,9 @@ def open_path(path: Path, options: ReadOptions) -> EdgeSource:
 
 
 def save(edges: Outgoing, file: BinaryIO) -> None:
-    """Lines `source target [weight]` with the users' ids, separated by commas in .csv, by blanks in .el and .wel, else by tabs."""
+    """Lines `source target [weight]` with the users' ids, separated by commas in .csv, by blanks in .el and .wel, else
+    by tabs.
+    """
     import pyarrow.csv as pc
 
     comma, blanks = edges.ending == ".csv", edges.ending in (".el", ".wel", ".edgelist")
@@ -71,7 +73,9 @@ def save(edges: Outgoing, file: BinaryIO) -> None:
 
 
 def quoting_of(batch: Any, name: str, comma: bool) -> str:
-    """Whether string ids are quoted: all of a batch, if one needs it. An error for an id that lines of tab-separated fields cannot hold."""
+    """Whether string ids are quoted: all of a batch, if one needs it. An error for an id that lines of tab-separated
+    fields cannot hold.
+    """
     import pyarrow.compute as pc
 
     risky = False
@@ -79,15 +83,23 @@ def quoting_of(batch: Any, name: str, comma: bool) -> str:
         bad = column.filter(pc.match_substring_regex(column, UNWRITABLE))
         risky |= bool(len(bad))
         if len(bad) and not comma:
-            raise OptionError(f"{name}: the id {bad[0].as_py()!r} has a quote or a line break; write .csv or .parquet, which can hold it")
+            raise OptionError(
+                f"{name}: the id {bad[0].as_py()!r} has a quote or a line break; write .csv or .parquet, which "
+                f"can hold it"
+            )
         risky |= bool(pc.any(pc.match_substring_regex(column, RISKY)).as_py())
     return "needed" if risky else "none"
 
 
 TEXT = Format(
-    "text", open_path, endings=(".txt", ".tsv", ".csv", ".el", ".wel", ".edges", ".edgelist"), words="an edge list as text", place=1,
-    save=save, written="text",
-)  # fmt: skip
+    "text",
+    open_path,
+    endings=(".txt", ".tsv", ".csv", ".el", ".wel", ".edges", ".edgelist"),
+    words="an edge list as text",
+    place=1,
+    save=save,
+    written="text",
+)
 
 
 class Lines:
@@ -148,7 +160,9 @@ class Lines:
                 return
 
     def _broken(self, begun: Array) -> tuple[Array, Array]:
-        """(Lines to read now, what to put before the rest of the file) for a line that has begun and whose end is not in memory."""
+        """(Lines to read now, what to put before the rest of the file) for a line that has begun and whose end is not
+        in memory.
+        """
         raise GraphFormatError(f"{self.path}: a line is longer than {self._chunk} bytes; is this a text edge list?")
 
 
@@ -203,7 +217,9 @@ class TextSource(EdgeSource):
             break
         rows = [(number, line) for number, line in enumerate(opening.split(b"\n")) if self._holds_data(line)]
         self._first_line = rows[0][0] + 1 if rows else 0
-        self._separator = separator_of([line for _, line in rows[self.options.header :][:LOOK]] or [line for _, line in rows])
+        self._separator = separator_of(
+            [line for _, line in rows[self.options.header :][:LOOK]] or [line for _, line in rows]
+        )
         self._skip_to = 0
         names: list[str] = []
         if self.options.header:
@@ -228,21 +244,25 @@ class TextSource(EdgeSource):
         self.notes = tuple(self._doubts())
 
     def _wanted(self, names: list[str]) -> tuple[str | int | None, ...]:
-        """Columns of source, target and weight: as requested, else by the usual names in the header, else by position."""
+        """Columns of source, target and weight: as requested, else by the usual names in the header, else by
+        position.
+        """
         asked = (self.options.source, self.options.target, self.options.weight)
         free = [name for name in names if name not in asked]
         source, target, weight = (naming.known(free, usual) for usual in (naming.SOURCE, naming.TARGET, naming.WEIGHT))
         third = 3 if ".wel" in self.path.suffixes else None  # GAPBS: weighted edge list
-        wanted = [given if given is not None else named or place for given, named, place in zip(
-            asked, (source, target, weight), (1, 2, third), strict=True
-        )]  # fmt: skip
+        wanted = [
+            given if given is not None else named or place
+            for given, named, place in zip(asked, (source, target, weight), (1, 2, third), strict=True)
+        ]
         return (*wanted[:2], None if wanted[2] == naming.NONE and naming.NONE not in names else wanted[2])
 
     def _doubts(self) -> Iterator[str]:
         """Notes about a line of names that is read as an edge, and about columns that may hold weights."""
         if self.ids == "string" and not self.options.header and self._first_is_names():
             yield (
-                f"{self.path}:{self._first_line}: {shortened(self._lines[0])!r} looks like names of columns and is read as an edge; "
+                f"{self.path}:{self._first_line}: {shortened(self._lines[0])!r} looks like names of columns and is "
+                f"read as an edge; "
                 f"give {option('header', True)} to read it as names"
             )
         used = int((self._columns >= 0).sum())
@@ -251,20 +271,25 @@ class TextSource(EdgeSource):
             yield naming.ignored(self.name, self._fields - used, free + 1)
 
     def _first_is_names(self) -> bool:
-        """Whether the first line holds names: usual ones, words where all other ids are numbers, or a word above a column of numbers."""
+        """Whether the first line holds names: usual ones, words where all other ids are numbers, or a word above a
+        column of numbers.
+        """
         ends = [self._ends(line) for line in self._lines]
         if not ends or len(ends[0]) < 2:
             return False
         first, others = ends[0], ends[1:]
         whole = [[bool(INTEGER.fullmatch(field)) for field in pair] for pair in others]
         words = not any(INTEGER.fullmatch(field) for field in first)
-        if naming.look_like_names(*(unquoted(field) for field in first)) or (words and bool(whole) and all(map(all, whole))):
+        if naming.look_like_names(*(unquoted(field) for field in first)) or (
+            words and bool(whole) and all(map(all, whole))
+        ):
             return True
         rows = [fields_of(line, self._separator) for line in self._lines]
         return len(rows) > 1 and any(
             not is_number(column[0]) and all(map(is_number, column[1:]))
-            for at, column in enumerate(zip(*rows, strict=False)) if at not in self._columns[:2]
-        )  # fmt: skip
+            for at, column in enumerate(zip(*rows, strict=False))
+            if at not in self._columns[:2]
+        )
 
     def _ends(self, line: bytes) -> list[bytes]:
         """The fields of source and target, as far as there are any."""
@@ -283,7 +308,10 @@ class TextSource(EdgeSource):
                 raise OptionError(f"{self.path}: columns are counted from 1, got {wanted}")
             return int(wanted) - 1
         if not self.options.header:
-            raise OptionError(f"{self.path}: column {wanted!r} is a name; give {option('header', True)} if the first line holds the names")
+            raise OptionError(
+                f"{self.path}: column {wanted!r} is a name; give {option('header', True)} if the first line holds "
+                f"the names"
+            )
         if wanted not in names:
             raise OptionError(f"{self.path}: no column {wanted!r}; the header has {', '.join(names)}")
         return names.index(wanted)
@@ -326,7 +354,9 @@ class TextSource(EdgeSource):
         """Record the flags of a block, for decisions after the last block."""
         self._flags |= flags
         if self._flags & kernels.SAW_NEGATIVE_ID and self._flags & kernels.SAW_HUGE_ID:
-            raise GraphFormatError(f"{self.path}: ids below 0 and above 2**63 - 1 in one file; no 64-bit type holds both")
+            raise GraphFormatError(
+                f"{self.path}: ids below 0 and above 2**63 - 1 in one file; no 64-bit type holds both"
+            )
         self.signed = bool(self._flags & kernels.SAW_NEGATIVE_ID)
 
     def _texts(self) -> Iterator[tuple[Array, int, int]]:
@@ -357,9 +387,16 @@ class TextSource(EdgeSource):
         for dtype in (np.uint32, np.uint64):
             sources, targets = np.empty(lines, dtype), np.empty(lines, dtype)
             status, edges, where, flags = kernels.parse_integer_edges(
-                text, self._columns, self._separator, self._comments, self.options.allow_negative, self._locale,
-                sources, targets, weights,
-            )  # fmt: skip
+                text,
+                self._columns,
+                self._separator,
+                self._comments,
+                self.options.allow_negative,
+                self._locale,
+                sources,
+                targets,
+                weights,
+            )
             if status != kernels.WIDE:
                 break
         if status != kernels.OK:
@@ -369,7 +406,14 @@ class TextSource(EdgeSource):
     def _parse_strings(self, text: Array, lines: int, weights: Array | None, skipped: int) -> tuple[EdgeBlock, int]:
         spans = np.empty((lines, 4), np.int64)
         status, edges, where, flags = kernels.split_string_edges(
-            text, self._columns, self._separator, self._comments, self.options.allow_negative, self._locale, spans, weights
+            text,
+            self._columns,
+            self._separator,
+            self._comments,
+            self.options.allow_negative,
+            self._locale,
+            spans,
+            weights,
         )
         if status != kernels.OK:
             raise BadLine(status, *line_at(text, where, skipped))
@@ -503,7 +547,9 @@ def binary_array(text: Array, starts: Array, ends: Array) -> Any:
     np.cumsum(ends - starts, out=offsets[1:])
     data = np.empty(int(offsets[-1]), np.uint8)
     kernels.copy_spans(text, starts, ends, offsets, data)
-    return pa.LargeBinaryArray.from_buffers(pa.large_binary(), starts.size, [None, pa.py_buffer(offsets), pa.py_buffer(data)])
+    return pa.LargeBinaryArray.from_buffers(
+        pa.large_binary(), starts.size, [None, pa.py_buffer(offsets), pa.py_buffer(data)]
+    )
 
 
 def valid_utf8(names: Any) -> bool:

@@ -1,8 +1,10 @@
-"""WebGraph's compressed graphs in BV format: NAME.graph, a stream of bits, and NAME.properties, which says how to read it.
+"""WebGraph's compressed graphs in BV format: NAME.graph, a stream of bits, and NAME.properties, which says how to read
+it.
 
-Any of their names opens the graph, and so does NAME. Lists are decoded from the first to the last, so no index (.offsets, .obl, .ef) is
-needed. Graphs are directed and have no weights; no list has a neighbour twice. The files of WebGraph in Java are read, and those of
-WebGraph in Rust, which may be little-endian and have further codes. Labels of arcs are not read.
+Any of their names opens the graph, and so does NAME. Lists are decoded from the first to the last, so no index
+(.offsets, .obl, .ef) is needed. Graphs are directed and have no weights; no list has a neighbour twice. The files of
+WebGraph in Java are read, and those of WebGraph in Rust, which may be little-endian and have further codes. Labels of
+arcs are not read.
 """
 
 from __future__ import annotations
@@ -39,7 +41,9 @@ def open_path(path: Path, options: ReadOptions) -> EdgeSource:
 
 
 def save(edges: Outgoing, file: BinaryIO) -> None:
-    """NAME.graph with the usual parameters, NAME.offsets and NAME.properties. An undirected edge is written in both directions."""
+    """NAME.graph with the usual parameters, NAME.offsets and NAME.properties. An undirected edge is written in both
+    directions.
+    """
     if edges.weighted:
         raise OptionError(f"{edges.name}: has weights, the format has none; {option('weights', False)} leaves them out")
     edges.need_no_parallel()
@@ -49,9 +53,17 @@ def save(edges: Outgoing, file: BinaryIO) -> None:
 
 
 WEBGRAPH = Format(
-    "webgraph", open_path, endings=(".graph", ".properties", ".offsets"), words="a WebGraph graph", uses=("ids", "max_expansion"), place=15,
-    parts=(".graph", ".offsets", ".properties"), described=(".properties", b"graphclass"), save=save, written="bytes",
-)  # fmt: skip
+    "webgraph",
+    open_path,
+    endings=(".graph", ".properties", ".offsets"),
+    words="a WebGraph graph",
+    uses=("ids", "max_expansion"),
+    place=15,
+    parts=(".graph", ".offsets", ".properties"),
+    described=(".properties", b"graphclass"),
+    save=save,
+    written="bytes",
+)
 
 
 class WebGraphSource(EdgeSource):
@@ -70,10 +82,14 @@ class WebGraphSource(EdgeSource):
         self.vertices, self.total = self._properties.vertices, self._properties.arcs
 
     def _check_counts(self) -> None:
-        """Raise an error if the file is too small for the counts. Every list has a bit or more; arcs are limited as compressed text is."""
+        """Raise an error if the file is too small for the counts. Every list has a bit or more; arcs are limited as
+        compressed text is.
+        """
         size, vertices, arcs = self._path.stat().st_size, self._properties.vertices, self._properties.arcs
         if vertices > 8 * size:
-            raise GraphFormatError(f"{self._path}: its properties promise {vertices} vertices, of a bit or more each; it has {size} bytes")
+            raise GraphFormatError(
+                f"{self._path}: its properties promise {vertices} vertices, of a bit or more each; it has {size} bytes"
+            )
         if vertices > MOST_VERTICES:
             raise GraphFormatError(f"{self._path}: {vertices} vertices; expected at most {MOST_VERTICES}")
         most = max(sizes.now.free_expansion, int(size * self._options.max_expansion)) // ENTRY

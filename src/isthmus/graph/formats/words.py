@@ -29,7 +29,9 @@ class Words(Lines):
 
 
 class Numbers:
-    """The whole numbers of a file, taken in order from the `skipped`-th on. Numbers before that are counted, not kept."""
+    """The whole numbers of a file, taken in order from the `skipped`-th on. Numbers before that are counted, not
+    kept.
+    """
 
     def __init__(self, path: Path, max_expansion: float, skipped: int, first_word: int) -> None:
         self.path, self._skipped = path, skipped
@@ -71,7 +73,9 @@ class Numbers:
     def end(self) -> None:
         """Raise an error if there are more numbers."""
         if self._held.size or self._more():
-            raise GraphFormatError(f"{self.path}: goes on after the numbers that its header promises, with {self._held[0]}")
+            raise GraphFormatError(
+                f"{self.path}: goes on after the numbers that its header promises, with {self._held[0]}"
+            )
 
 
 def bad_word(path: Path, part: Array, where: int, before: int, status: int) -> GraphFormatError:

@@ -1,4 +1,6 @@
-"""Arrays of other libraries that lie on a GPU: CuPy, cuDF, Numba, PyTorch, and all others with `__cuda_array_interface__`."""
+"""Arrays of other libraries that lie on a GPU: CuPy, cuDF, Numba, PyTorch, and all others with
+`__cuda_array_interface__`.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +22,12 @@ def lies_on_gpu(what: Any) -> bool:
 def is_gpu_frame(what: Any) -> bool:
     """Whether it is a table whose columns lie on a GPU."""
     names = getattr(what, "columns", None)
-    if names is None or isinstance(what, np.ndarray) or not hasattr(what, "__getitem__") or not hasattr(names, "__iter__"):
+    if (
+        names is None
+        or isinstance(what, np.ndarray)
+        or not hasattr(what, "__getitem__")
+        or not hasattr(names, "__iter__")
+    ):
         return False
     names = list(names)
     return bool(names) and (lies_on_gpu(what[names[0]]) or type(what).__module__.split(".")[0] == "cudf")

@@ -1,8 +1,8 @@
 """A GPU as the rest of Isthmus sees it: memory, streams, events, copies and launches, and nothing else.
 
-Work on a stream runs in order; work on two streams does not. A thread of the host waits for its own work in `finish`, while others submit
-more. So whoever reuses memory first waits for the event behind its last use; a card in the tests delays all work for as long as events
-allow, and so finds every wait that is missing.
+Work on a stream runs in order; work on two streams does not. A thread of the host waits for its own work in `finish`,
+while others submit more. So whoever reuses memory first waits for the event behind its last use; a card in the tests
+delays all work for as long as events allow, and so finds every wait that is missing.
 
 | memory | the host | kernels |
 |---|---|---|
@@ -32,9 +32,10 @@ SIMULATED_THREADS, SIMULATED_BYTES = 64, 1 << 32  # of a launch, each a thread o
 
 
 ADVICE = {  # names of CUmem_advise
-    "read-mostly": "CU_MEM_ADVISE_SET_READ_MOSTLY", "preferred-location": "CU_MEM_ADVISE_SET_PREFERRED_LOCATION",
+    "read-mostly": "CU_MEM_ADVISE_SET_READ_MOSTLY",
+    "preferred-location": "CU_MEM_ADVISE_SET_PREFERRED_LOCATION",
     "accessed-by": "CU_MEM_ADVISE_SET_ACCESSED_BY",
-}  # fmt: skip
+}
 
 
 @dataclass(frozen=True)
@@ -50,7 +51,9 @@ class AlreadyLocked(Exception):
 
 
 class CudaDriverError(Exception):
-    """The driver reports an error where Isthmus calls it itself. Named as numba-cuda's own, so that `shim.of_driver` finds both."""
+    """The driver reports an error where Isthmus calls it itself. Named as numba-cuda's own, so that `shim.of_driver`
+    finds both.
+    """
 
 
 def copied(shared: Shared, array: Array) -> Shared:
@@ -70,7 +73,9 @@ class Card(ABC):
     dlpack_device: tuple[int, int]  # kind and number of the device, as DLPack calls it
 
     def begin_thread(self) -> None:  # noqa: B027
-        """Call this in a thread of the host before it takes parts of near arrays there. Calls of it again cost nothing."""
+        """Call this in a thread of the host before it takes parts of near arrays there. Calls of it again cost
+        nothing.
+        """
 
     @abstractmethod
     def near(self, count: int, dtype: Any) -> Array:
@@ -90,7 +95,8 @@ class Card(ABC):
 
     @abstractmethod
     def register(self, array: Array) -> Shared:
-        """The same without a copy: the host's own array is page-locked until it is freed, and kernels see what the host writes.
+        """The same without a copy: the host's own array is page-locked until it is freed, and kernels see what the host
+        writes.
 
         Raises AlreadyLocked if it is page-locked already.
         """
@@ -117,7 +123,9 @@ class Card(ABC):
 
     @abstractmethod
     def keep(self, memory: Array | Shared) -> None:
-        """Let memory outlive the run that took it: it is freed when the last reference to it goes. No work may still use it."""
+        """Let memory outlive the run that took it: it is freed when the last reference to it goes. No work may still
+        use it.
+        """
 
     @abstractmethod
     def pointer(self, memory: Array | Shared) -> int:
@@ -186,8 +194,12 @@ class NumbaCard(Card):
         self.repeats = self._simulated = shim.simulated()
         self.name = f"cuda:{number}"
         self.dlpack_device = (dlpack.CPU, 0) if self._simulated else (dlpack.CUDA, number)
-        self.notes = ("kernels ran in numba-cuda's simulator: measured seconds mean nothing",) if self._simulated else ()
-        self.threads = SIMULATED_THREADS if self._simulated else self._device.MULTIPROCESSOR_COUNT * BLOCKS_PER_PROCESSOR * BLOCK
+        self.notes = (
+            ("kernels ran in numba-cuda's simulator: measured seconds mean nothing",) if self._simulated else ()
+        )
+        self.threads = (
+            SIMULATED_THREADS if self._simulated else self._device.MULTIPROCESSOR_COUNT * BLOCKS_PER_PROCESSOR * BLOCK
+        )
 
     @property
     def _device(self) -> Any:
@@ -201,8 +213,8 @@ class NumbaCard(Card):
     def begin_thread(self) -> None:
         """Let the device be, and stay, the current one of a thread that has none.
 
-        numba-cuda takes a part of an array only where a device is current; in a thread without one it makes GPU 0 the current one, takes
-        memory of that GPU for it, and leaves it so (`require_context`).
+        numba-cuda takes a part of an array only where a device is current; in a thread without one it makes GPU 0 the
+        current one, takes memory of that GPU for it, and leaves it so (`require_context`).
         """
         if not hasattr(self._begun, "here"):
             if self._cuda.gpus.current is None:
@@ -242,8 +254,8 @@ class NumbaCard(Card):
     def _shared(self, make: Any, count: int, dtype: Any) -> Shared:
         """Room for an array; for an empty one, 8 bytes, which can be viewed as any type.
 
-        The host's view is a plain array, which the processor's kernels take as well. A mapped or managed array of numba-cuda has no views
-        of other types; the device array that wraps it does, and owns it.
+        The host's view is a plain array, which the processor's kernels take as well. A mapped or managed array of
+        numba-cuda has no views of other types; the device array that wraps it does, and owns it.
         """
         made = self._made(make, count or -(-8 // dtype.itemsize), dtype)
         host = np.asarray(made)[:count]
@@ -262,7 +274,14 @@ class NumbaCard(Card):
     def advise(self, memory: Shared, advice: str) -> None:
         if not self._simulated and advice:
             driver = shim.driver()
-            self._told(driver.cuMemAdvise, memory, 0, memory.host.nbytes, getattr(driver.CUmem_advise, ADVICE[advice]), self._location())
+            self._told(
+                driver.cuMemAdvise,
+                memory,
+                0,
+                memory.host.nbytes,
+                getattr(driver.CUmem_advise, ADVICE[advice]),
+                self._location(),
+            )
 
     def prefetch(self, memory: Shared, begin: int, end: int, stream: Any) -> None:
         if not self._simulated:

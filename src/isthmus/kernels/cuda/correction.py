@@ -1,7 +1,8 @@
-"""Kernels that find wrong values before edges disappear: as kernels/correction.py, whose words they use, with many threads per list.
+"""Kernels that find wrong values before edges disappear: as kernels/correction.py, whose words they use, with many
+threads per list.
 
-What they find is listed, each vertex once: `words` has a bit for every vertex, and the thread that sets it writes the vertex behind the
-others of the list. (A GPU has no atomics on bytes.) Rows are those of `skeleton.py`.
+What they find is listed, each vertex once: `words` has a bit for every vertex, and the thread that sets it writes the
+vertex behind the others of the list. (A GPU has no atomics on bytes.) Rows are those of `skeleton.py`.
 """
 
 from __future__ import annotations
@@ -23,10 +24,14 @@ def add_once(v, words, found, count):
     if (words[v >> 5] & bit) == 0 and (atomic_or(words, v >> 5, bit) & bit) == 0:
         found[atomic_add(count, 0, 1)] = v
 '''
-TEXT = TURNS + LISTED + f'''
+TEXT = (
+    TURNS
+    + LISTED
+    + f"""
 
 NOBODY, FROM_NUMBER, FROM_ARRAY = np.uint32({int(NOBODY)}), {FROM_NUMBER}, {FROM_ARRAY}
-''' + '''
+"""
+    + '''
 
 @called
 def orphan_heads_share(thread, threads, tails, heads, parents, words, found, count):
@@ -39,7 +44,8 @@ def orphan_heads_share(thread, threads, tails, heads, parents, words, found, cou
 
 @called
 def orphan_children_share(
-    thread, threads, kind, room, vertices, begins, weight_begins, lengths, counts, width, line, targets, weights, parents, words, found,
+    thread, threads, kind, room, vertices, begins, weight_begins, lengths, counts, width, line, targets, weights,
+    parents, words, found,
     count
 ):
     """All vertices that depend on those of the rows become orphans."""
@@ -56,7 +62,8 @@ def orphan_children_share(
 
 @called
 def give_up_share(
-    thread, threads, orphans, values, levels, has_levels, parents, changed, changes, change_count, initial, initials, kind
+    thread, threads, orphans, values, levels, has_levels, parents, changed, changes, change_count, initial, initials,
+    kind
 ):
     """These vertices, each given once, lose their value. They are noted as changed."""
     for i in range(thread, orphans.size, threads):
@@ -74,6 +81,7 @@ def give_up_share(
             levels[v] = 0
         parents[v] = NOBODY
 '''
+)
 
 
 def build(gpu: bool = True) -> ModuleType:

@@ -1,7 +1,8 @@
 """Memory handed to another library by DLPack: a capsule with a pointer, a shape, a type and a device.
 
-The layout is that of dlpack.h (DLManagedTensor), which all versions of the protocol accept. The consumer calls `deleter` when it needs the
-memory no more; until then `HELD` keeps the owner alive. A capsule that nobody consumed frees it when it goes.
+The layout is that of dlpack.h (DLManagedTensor), which all versions of the protocol accept. The consumer calls
+`deleter` when it needs the memory no more; until then `HELD` keeps the owner alive. A capsule that nobody consumed
+frees it when it goes.
 """
 
 from __future__ import annotations
@@ -26,9 +27,14 @@ class Type(ctypes.Structure):
 
 class Tensor(ctypes.Structure):
     _fields_ = (
-        ("data", ctypes.c_void_p), ("device", Device), ("ndim", ctypes.c_int32), ("dtype", Type),
-        ("shape", ctypes.POINTER(ctypes.c_int64)), ("strides", ctypes.POINTER(ctypes.c_int64)), ("byte_offset", ctypes.c_uint64),
-    )  # fmt: skip
+        ("data", ctypes.c_void_p),
+        ("device", Device),
+        ("ndim", ctypes.c_int32),
+        ("dtype", Type),
+        ("shape", ctypes.POINTER(ctypes.c_int64)),
+        ("strides", ctypes.POINTER(ctypes.c_int64)),
+        ("byte_offset", ctypes.c_uint64),
+    )
 
 
 Deleter = ctypes.CFUNCTYPE(None, ctypes.c_void_p)
@@ -40,9 +46,15 @@ class Managed(ctypes.Structure):
 
 HELD: dict[int, tuple[Any, ...]] = {}  # by the address of what a capsule points to: the structure, its shape, the owner
 api = ctypes.PyDLL(None)  # not ctypes.pythonapi, whose functions others may declare otherwise
-api.PyCapsule_New.restype, api.PyCapsule_New.argtypes = ctypes.py_object, (ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p)
+api.PyCapsule_New.restype, api.PyCapsule_New.argtypes = (
+    ctypes.py_object,
+    (ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p),
+)
 api.PyCapsule_IsValid.restype, api.PyCapsule_IsValid.argtypes = ctypes.c_int, (ctypes.c_void_p, ctypes.c_char_p)
-api.PyCapsule_GetPointer.restype, api.PyCapsule_GetPointer.argtypes = ctypes.c_void_p, (ctypes.c_void_p, ctypes.c_char_p)
+api.PyCapsule_GetPointer.restype, api.PyCapsule_GetPointer.argtypes = (
+    ctypes.c_void_p,
+    (ctypes.c_void_p, ctypes.c_char_p),
+)
 
 
 @Deleter

@@ -7,8 +7,8 @@ Kernels are one text. Two things differ between targets, and are here:
 | atomics | `cuda.atomic`, as functions with the names of kernels.atomics | kernels.atomics |
 | threads | each gets its number from the grid | a loop runs one after the other |
 
-On the processor kernels run without a GPU at full speed, for tests of everything but the hardware. The simulator has neither shuffles
-nor `syncwarp`, so kernels need none: threads meet only at the end of a launch.
+On the processor kernels run without a GPU at full speed, for tests of everything but the hardware. The simulator has
+neither shuffles nor `syncwarp`, so kernels need none: threads meet only at the end of a launch.
 """
 
 from __future__ import annotations
@@ -23,13 +23,14 @@ from typing import Any
 from isthmus.kernels.cuda import shim
 from isthmus.kernels.skeleton import BUILDING, executed
 
-COMMON = '''
+COMMON = """
 inf = np.inf
 int64 = np.int64
 INT_MAX = np.iinfo(np.int64).max
 INT_MIN = np.iinfo(np.int64).min
-'''
-GPU = '''"""Written by Isthmus for {name}, for a GPU."""
+"""
+GPU = (
+    '''"""Written by Isthmus for {name}, for a GPU."""
 import math
 
 import numpy as np
@@ -39,7 +40,9 @@ from isthmus.kernels.cuda.head import gpu_inline as called
 from isthmus.kernels.cuda.head import gpu_kernel as compiled
 
 cuda = chosen()
-''' + COMMON + '''
+'''
+    + COMMON
+    + """
 
 @called
 def atomic_add(array, index, value):
@@ -90,34 +93,40 @@ def lowest_bit(word):
 def prefetch(array, index):
     pass
 
-'''
-PROCESSOR = '''"""Written by Isthmus for {name}, as for a GPU."""
+"""
+)
+PROCESSOR = (
+    '''"""Written by Isthmus for {name}, as for a GPU."""
 import math
 
 import numpy as np
 
-from isthmus.kernels.atomics import atomic_add, atomic_cas, atomic_exchange, atomic_load, atomic_max, atomic_min, atomic_or
+from isthmus.kernels.atomics import atomic_add, atomic_cas, atomic_exchange, atomic_load
+from isthmus.kernels.atomics import atomic_max, atomic_min, atomic_or
 from isthmus.kernels.atomics import fence, lowest_bit, prefetch
 from isthmus.kernels.compile import program_inline as called
 from isthmus.kernels.compile import program_kernel as compiled
-''' + COMMON
-GPU_ENTRY = '''
+'''
+    + COMMON
+)
+GPU_ENTRY = """
 
 @compiled
 def {verb}({arguments}):
     {verb}_share(np.int64(cuda.grid(1)), np.int64(cuda.gridsize(1)), {arguments})
-'''
-PROCESSOR_ENTRY = '''
+"""
+PROCESSOR_ENTRY = """
 
 @compiled
 def {verb}(threads, {arguments}):
     for thread in range(threads):
         {verb}_share(np.int64(thread), np.int64(threads), {arguments})
-'''
+"""
 
 
 def gpu_inline(function: Any) -> Any:
-    """A function that kernels call. It is inlined before types are inferred: otherwise numba-cuda would ask a driver for its device.
+    """A function that kernels call. It is inlined before types are inferred: otherwise numba-cuda would ask a driver
+    for its device.
 
     The simulator runs it as it stands, with the `cuda` of the kernel that calls it.
     """
@@ -163,7 +172,11 @@ def known(name: str, text: str) -> ModuleType | None:
 
 def written(name: str, text: str, gpu: bool) -> tuple[str, str]:
     """The name of the module of a text, and its source."""
-    verbs = [line.split("_share(")[0].removeprefix("def ") for line in text.splitlines() if line.startswith("def ") and "_share(" in line]
+    verbs = [
+        line.split("_share(")[0].removeprefix("def ")
+        for line in text.splitlines()
+        if line.startswith("def ") and "_share(" in line
+    ]
     whole = (GPU if gpu else PROCESSOR).format(name=name) + text
     for verb in verbs:
         whole += (GPU_ENTRY if gpu else PROCESSOR_ENTRY).format(verb=verb, arguments=arguments_of(verb, text))

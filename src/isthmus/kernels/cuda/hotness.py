@@ -1,8 +1,8 @@
 """Kernels of the vertex cache: uses are counted, the hottest vertices chosen, and places for their lists laid out.
 
-The same steps as kernels/hotness.py and kernels/keep.py, which say what they are for. What one thread does there from vertex to vertex
-is a prefix sum here: the `Card` adds up what one kernel writes, and the next kernel reads the sums. Sums are inclusive. Vertices and
-lists go by parts of bounded length; `carried` has what the parts before have added up.
+The same steps as kernels/hotness.py and kernels/keep.py, which say what they are for. What one thread does there from
+vertex to vertex is a prefix sum here: the `Card` adds up what one kernel writes, and the next kernel reads the sums.
+Sums are inclusive. Vertices and lists go by parts of bounded length; `carried` has what the parts before have added up.
 """
 
 from __future__ import annotations
@@ -13,11 +13,13 @@ from isthmus.kernels.cuda.head import module_of
 from isthmus.kernels.hotness import HOTTEST, SIZES
 
 NAME = "the vertex cache"
-TEXT = f'''
+TEXT = (
+    f"""
 
 HOTTEST = {HOTTEST}
 SIZES = {SIZES}
-''' + '''
+"""
+    + '''
 
 @called
 def level_of(count, degree, capacity):
@@ -93,7 +95,8 @@ def mark_others_share(thread, threads, vertices, active, all_active, held, other
 
 
 @called
-def find_staying_share(thread, threads, first, last, order, wanted, filled, list_begins, list_ends, vertices, ones, sizes):
+def find_staying_share(thread, threads, first, last, order, wanted, filled, list_begins, list_ends, vertices, ones,
+    sizes):
     """Of the lists first:last in their order in memory: which stay, and their lengths. Others are dropped."""
     for i in range(first + thread, last, threads):
         u = np.int64(order[i])
@@ -107,7 +110,8 @@ def find_staying_share(thread, threads, first, last, order, wanted, filled, list
 
 @called
 def place_staying_share(
-    thread, threads, count, vertices, ones, sizes, list_begins, list_ends, carried, carried_entries, places, order, starts, froms, tos
+    thread, threads, count, vertices, ones, sizes, list_begins, list_ends, carried, carried_entries, places, order,
+    starts, froms, tos
 ):
     """Lists that stay get new places, one after the other; `starts`, `froms` and `tos` say how to move them."""
     for i in range(thread, count, threads):
@@ -129,7 +133,8 @@ def find_coming_share(thread, threads, first, last, wanted, filled, list_begins,
 
 
 @called
-def place_coming_share(thread, threads, first, last, ones, sizes, list_begins, list_ends, carried, carried_entries, places, order):
+def place_coming_share(thread, threads, first, last, ones, sizes, list_begins, list_ends, carried, carried_entries,
+    places, order):
     """Reserve places for them."""
     for u in range(first + thread, last, threads):
         i = u - first
@@ -137,6 +142,7 @@ def place_coming_share(thread, threads, first, last, ones, sizes, list_begins, l
             places[u] = carried_entries + sizes[i] - (list_ends[u] - list_begins[u])
             order[carried + ones[i] - 1] = u
 '''
+)
 
 
 def build(gpu: bool = True) -> ModuleType:

@@ -1,8 +1,9 @@
-"""Kernels that bring values up to date after a batch; built with each monotone program, whose functions also write parents.
+"""Kernels that bring values up to date after a batch; built with each monotone program, whose functions also write
+parents.
 
-`hear` and `send` do what `pull_rows` and `relax_arcs` of kernels/incremental.py do: vertices that lost their value hear from all
-in-neighbours, and inserted arcs send once. Several threads may send to one vertex; value and parent are written under the parent's lock
-(`programs/dependencies.py`). Vertices that improved are listed, each once.
+`hear` and `send` do what `pull_rows` and `relax_arcs` of kernels/incremental.py do: vertices that lost their value hear
+from all in-neighbours, and inserted arcs send once. Several threads may send to one vertex; value and parent are
+written under the parent's lock (`programs/dependencies.py`). Vertices that improved are listed, each once.
 """
 
 from __future__ import annotations
@@ -13,7 +14,10 @@ from isthmus.kernels.cuda.correction import LISTED
 from isthmus.kernels.cuda.head import module_of
 from isthmus.kernels.cuda.skeleton import TURNS
 
-TEXT = TURNS + LISTED + '''
+TEXT = (
+    TURNS
+    + LISTED
+    + '''
 
 @called
 def told(u, v, w, list_begins, list_ends, has_silent, silent, state, params):
@@ -26,7 +30,8 @@ def told(u, v, w, list_begins, list_ends, has_silent, silent, state, params):
 
 @called
 def hear_share(
-    thread, threads, kind, room, vertices, begins, weight_begins, lengths, counts, width, line, targets, weights, list_begins, list_ends,
+    thread, threads, kind, room, vertices, begins, weight_begins, lengths, counts, width, line, targets, weights,
+    list_begins, list_ends,
     has_silent, silent, state, params, words, found, count
 ):
     """Let the vertices of the rows hear from their neighbours there."""
@@ -46,7 +51,8 @@ def hear_share(
 
 @called
 def send_share(
-    thread, threads, tails, heads, weights, list_begins, list_ends, has_silent, silent, state, params, words, found, count
+    thread, threads, tails, heads, weights, list_begins, list_ends, has_silent, silent, state, params, words, found,
+    count
 ):
     """Send along single arcs."""
     for i in range(thread, tails.size, threads):
@@ -54,6 +60,7 @@ def send_share(
         if told(u, v, {weight_of_arc}, list_begins, list_ends, has_silent, silent, state, params):
             add_once(v, words, found, count)
 '''
+)
 
 
 def build(name: str, functions: str, weighted: bool, gpu: bool = True) -> ModuleType:

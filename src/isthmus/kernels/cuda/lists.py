@@ -1,12 +1,13 @@
 """Kernels over lists: into near memory from mapped memory, into a cache, and within it.
 
-A row is as in `skeleton.py`: a vertex, and where its edges lie; rows are sorted by length first. `places` says by vertex where a cached
-list begins.
+A row is as in `skeleton.py`: a vertex, and where its edges lie; rows are sorted by length first. `places` says by
+vertex where a cached list begins.
 
-`fetch` reads lists of mapped memory once, in whole lines, and leaves them in near memory: for whoever follows them again. `copy_lists`,
-`take` and `put` copy any lists within near memory: thread by thread an entry, which finds its list in `starts`, the ascending sums of
-the lengths. Where lists move to the front of their own memory, `take` and `put` carry them through a window of scratch memory; no
-list moves backwards, so the entries of a window are read before others overwrite them.
+`fetch` reads lists of mapped memory once, in whole lines, and leaves them in near memory: for whoever follows them
+again. `copy_lists`, `take` and `put` copy any lists within near memory: thread by thread an entry, which finds its list
+in `starts`, the ascending sums of the lengths. Where lists move to the front of their own memory, `take` and `put`
+carry them through a window of scratch memory; no list moves backwards, so the entries of a window are read before
+others overwrite them.
 """
 
 from __future__ import annotations
@@ -19,10 +20,15 @@ from isthmus.kernels.cuda.skeleton import TURNS
 from isthmus.kernels.packed import DELETE, INSERT
 
 NAME = "lists"
-TEXT = ADD_ROW + PLACE_OF + TURNS + f'''
+TEXT = (
+    ADD_ROW
+    + PLACE_OF
+    + TURNS
+    + f"""
 
 INSERT, DELETE = {INSERT}, {DELETE}
-''' + '''
+"""
+    + '''
 
 @called
 def sort_held_share(
@@ -33,12 +39,14 @@ def sort_held_share(
         u = np.int64(given[row])
         begin = np.int64(places[u])
         if list_begins[u] < list_ends[u]:
-            add_row(u, begin, begin, list_ends[u] - list_begins[u], room, vertices, begins, weight_begins, lengths, counts)
+            add_row(u, begin, begin, list_ends[u] - list_begins[u], room, vertices, begins, weight_begins, lengths,
+                counts)
 
 
 @called
 def sort_wanted_share(
-    thread, threads, given, given_begins, given_weight_begins, given_lengths, wanted, filled, list_begins, list_ends, room, vertices,
+    thread, threads, given, given_begins, given_weight_begins, given_lengths, wanted, filled, list_begins, list_ends,
+    room, vertices,
     begins, weight_begins, lengths, counts
 ):
     """Of some rows, those that a cache is to keep: wanted, not there yet, and whole. No list is whole in two rows."""
@@ -47,12 +55,14 @@ def sort_wanted_share(
         length = list_ends[u] - list_begins[u]
         if wanted[u] and not filled[u] and length > 0 and given_lengths[row] == length:
             filled[u] = 1
-            add_row(u, given_begins[row], given_weight_begins[row], length, room, vertices, begins, weight_begins, lengths, counts)
+            add_row(u, given_begins[row], given_weight_begins[row], length, room, vertices, begins, weight_begins,
+                lengths, counts)
 
 
 @called
 def sort_wanted_range_share(
-    thread, threads, first, last, begin, end, base, weight_base, wanted, filled, list_begins, list_ends, room, vertices, begins,
+    thread, threads, first, last, begin, end, base, weight_base, wanted, filled, list_begins, list_ends, room,
+    vertices, begins,
     weight_begins, lengths, counts
 ):
     """The same for all lists within the edges begin:end of the vertices first:last."""
@@ -60,12 +70,14 @@ def sort_wanted_range_share(
         low, high = list_begins[u], list_ends[u]
         if wanted[u] and not filled[u] and begin <= low and low < high and high <= end:
             filled[u] = 1
-            add_row(u, low - base, low - weight_base, high - low, room, vertices, begins, weight_begins, lengths, counts)
+            add_row(u, low - base, low - weight_base, high - low, room, vertices, begins, weight_begins, lengths,
+                counts)
 
 
 @called
 def keep_share(
-    thread, threads, kind, room, vertices, begins, weight_begins, lengths, counts, width, places, targets, weights, weighted,
+    thread, threads, kind, room, vertices, begins, weight_begins, lengths, counts, width, places, targets, weights,
+    weighted,
     kept_targets, kept_weights
 ):
     """Copy rows to their places in a cache."""
@@ -125,10 +137,13 @@ def bring(begin, length, to, targets, weights, weighted, near_targets, near_weig
 
 @called
 def refresh_share(
-    thread, threads, begins, lengths, tos, held, groups, cuts, others, actions, positions, targets, weights, weighted, near_targets,
+    thread, threads, begins, lengths, tos, held, groups, cuts, others, actions, positions, targets, weights, weighted,
+    near_targets,
     near_weights
 ):
-    """Bring lists that have changed up to date, as kernels/hot.py does: a thread for each, as a list has few changes."""
+    """Bring lists that have changed up to date, as kernels/hot.py does: a thread for each, as a list has few
+    changes.
+    """
     for i in range(thread, begins.size, threads):
         begin, length, to = begins[i], lengths[i], tos[i]
         low, high = np.int64(cuts[groups[i]]), np.int64(cuts[groups[i] + 1])
@@ -153,8 +168,11 @@ def refresh_share(
         else:
             bring(begin, length, to, targets, weights, weighted, near_targets, near_weights)
 '''
+)
 
 
 def build(gpu: bool = True) -> ModuleType:
-    """The kernels: `sort_held`, `sort_wanted`, `sort_wanted_range`, `keep`, `fetch`, `copy_lists`, `take`, `put`, `refresh`."""
+    """The kernels: `sort_held`, `sort_wanted`, `sort_wanted_range`, `keep`, `fetch`, `copy_lists`, `take`, `put`,
+    `refresh`.
+    """
     return module_of(NAME, TEXT, gpu)

@@ -1,8 +1,9 @@
-"""Kernels whose time is measured by `link/measure_card.py`: two that read far memory, by lines or by pages, and a program that pushes.
+"""Kernels whose time is measured by `link/measure_card.py`: two that read far memory, by lines or by pages, and a
+program that pushes.
 
-The program is a search from all vertices: every edge reads a value at random, and the first one to a vertex writes it and marks the vertex.
-It sends its parameter, a smaller one in every run, so that every run writes anew. The processor's loops run the same text
-(`kernels/skeleton.py`).
+The program is a search from all vertices: every edge reads a value at random, and the first one to a vertex writes it
+and marks the vertex. It sends its parameter, a smaller one in every run, so that every run writes anew. The processor's
+loops run the same text (`kernels/skeleton.py`).
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from isthmus.kernels.cuda.head import module_of
 from isthmus.kernels.cuda.skeleton import WARP
 
 NUMBERS = itertools.count()
-FUNCTIONS = '''
+FUNCTIONS = """
 @called
 def source(u, degree, state, params):
     return min(state[0][u], params[0])
@@ -25,15 +26,19 @@ def source(u, degree, state, params):
 @called
 def edge(x, u, v, w, state, params):
     return atomic_min(state[0], v, x) > x
-'''
-READ = f'''
+"""
+READ = (
+    f"""
 
 WARP = {WARP}
-''' + '''
+"""
+    + '''
 
 @called
 def read_lines_share(thread, threads, far, lines, entries, step, sums):
-    """Every warp reads the first `entries` of a line of WARP entries, then of one far away; `lines` is a power of two, `step` odd."""
+    """Every warp reads the first `entries` of a line of WARP entries, then of one far away; `lines` is a power of
+    two, `step` odd.
+    """
     lane, warps = thread % WARP, threads // WARP
     total = np.int64(0)
     if thread < warps * WARP and lane < entries:
@@ -51,6 +56,7 @@ def chase_share(thread, threads, links, steps, sums):
             at = np.int64(links[at])
         sums[0] = at
 '''
+)
 
 
 def build_reading(gpu: bool = True) -> ModuleType:

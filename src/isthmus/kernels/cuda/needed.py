@@ -12,9 +12,22 @@ ALWAYS = ((rows, ("fill", "sort_range", "sort_rows", "count_activity", "pack_mar
 WITH_A_CACHE = (  # where not all edges are near, and recipes keep lists there
     *ALWAYS,
     (lists, ("sort_held", "sort_wanted", "sort_wanted_range", "keep", "take", "put")),
-    (hotness, ("heat", "count_levels", "edges_on_level", "mark_hot", "count_fresh", "mark_others", "find_staying", "place_staying",
-               "find_coming", "place_coming")),
-)  # fmt: skip
+    (
+        hotness,
+        (
+            "heat",
+            "count_levels",
+            "edges_on_level",
+            "mark_hot",
+            "count_fresh",
+            "mark_others",
+            "find_staying",
+            "place_staying",
+            "find_coming",
+            "place_coming",
+        ),
+    ),
+)
 
 
 def uncompiled(all_near: bool) -> int:

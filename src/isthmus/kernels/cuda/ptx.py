@@ -1,7 +1,8 @@
-"""Kernels compiled and linked for an architecture, without a GPU or its driver: what the compiler says about registers and spills.
+"""Kernels compiled and linked for an architecture, without a GPU or its driver: what the compiler says about registers
+and spills.
 
-libNVVM makes PTX of what Numba has lowered, nvJitLink makes a cubin of it. Occupancy is the share of a multiprocessor's threads that
-can be resident with so many registers each, for blocks of `BLOCK` threads; kernels use no shared memory.
+libNVVM makes PTX of what Numba has lowered, nvJitLink makes a cubin of it. Occupancy is the share of a multiprocessor's
+threads that can be resident with so many registers each, for blocks of `BLOCK` threads; kernels use no shared memory.
 """
 
 from __future__ import annotations
@@ -16,9 +17,11 @@ import numba
 from isthmus.kernels.cuda import shim
 from isthmus.kernels.cuda.skeleton import BLOCK, WARP
 
-# Threads and blocks that a multiprocessor holds: CUDA Programming Guide, technical specifications per compute capability
+# Threads and blocks that a multiprocessor holds: CUDA Programming Guide, technical specifications per compute
+# capability
 RESIDENT = {(7, 5): (1024, 16), (8, 0): (2048, 32), (9, 0): (2048, 32), (12, 0): (1536, 24)}
-REGISTERS, REGISTER_UNIT = 1 << 16, 256  # of a multiprocessor, and how many a warp takes at a time; the same for all of these
+# of a multiprocessor, and how many a warp takes at a time; the same for all of these.
+REGISTERS, REGISTER_UNIT = 1 << 16, 256
 
 
 @dataclass(frozen=True)

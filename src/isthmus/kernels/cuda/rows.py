@@ -1,6 +1,7 @@
 """Kernels over vertices: rows by length, activity per partition, the frontier, deltas.
 
-They are the same for all programs. `active` are the marks of this iteration, and `all_active` stands for them if every vertex is active.
+They are the same for all programs. `active` are the marks of this iteration, and `all_active` stands for them if every
+vertex is active.
 """
 
 from __future__ import annotations
@@ -12,11 +13,13 @@ from isthmus.kernels.cuda.skeleton import LONG, VERY_LONG
 from isthmus.kernels.rows import place_of
 
 NAME = "all programs"  # whose kernels these are
-ADD_ROW = f'''
+ADD_ROW = (
+    f"""
 
 LONG = {LONG}
 VERY_LONG = {VERY_LONG}
-''' + '''
+"""
+    + '''
 
 @called
 def add_row(u, begin, weight_begin, length, room, vertices, begins, weight_begins, lengths, counts):
@@ -28,29 +31,37 @@ def add_row(u, begin, weight_begin, length, room, vertices, begins, weight_begin
     weight_begins[at] = weight_begin
     lengths[at] = length
 '''
+)
 PLACE_OF = text_of(place_of)
-TEXT = ADD_ROW + PLACE_OF + '''
+TEXT = (
+    ADD_ROW
+    + PLACE_OF
+    + '''
 
 @called
 def sort_range_share(
-    thread, threads, first, last, begin, end, base, weight_base, active, all_active, list_begins, list_ends, room, vertices, begins,
+    thread, threads, first, last, begin, end, base, weight_base, active, all_active, list_begins, list_ends, room,
+    vertices, begins,
     weight_begins, lengths, counts
 ):
     for u in range(first + thread, last, threads):
         if all_active or active[u]:
             low, high = max(list_begins[u], begin), min(list_ends[u], end)
             if low < high:
-                add_row(u, low - base, low - weight_base, high - low, room, vertices, begins, weight_begins, lengths, counts)
+                add_row(u, low - base, low - weight_base, high - low, room, vertices, begins, weight_begins, lengths,
+                    counts)
 
 
 @called
 def sort_rows_share(
-    thread, threads, given, given_begins, given_weight_begins, given_lengths, room, vertices, begins, weight_begins, lengths, counts
+    thread, threads, given, given_begins, given_weight_begins, given_lengths, room, vertices, begins, weight_begins,
+    lengths, counts
 ):
     for row in range(thread, given.size, threads):
         if given_lengths[row] > 0:
             add_row(
-                given[row], given_begins[row], given_weight_begins[row], given_lengths[row], room, vertices, begins, weight_begins,
+                given[row], given_begins[row], given_weight_begins[row], given_lengths[row], room, vertices, begins,
+                weight_begins,
                 lengths, counts
             )
 
@@ -63,7 +74,8 @@ def touched(begin, end, width, block):
 
 @called
 def count_activity_share(
-    thread, threads, vertices, active, all_active, list_begins, list_ends, cuts, width, weight_width, block, found, found_edges,
+    thread, threads, vertices, active, all_active, list_begins, list_ends, cuts, width, weight_width, block, found,
+    found_edges,
     found_blocks
 ):
     for u in range(thread, vertices, threads):
@@ -110,6 +122,7 @@ def take_deltas_share(thread, threads, vertices, active, all_active, values, res
             values[u] += residual[u]
             residual[u] = 0.0
 '''
+)
 
 
 def build(gpu: bool = True) -> ModuleType:

@@ -1,7 +1,7 @@
 """The one place that imports `cuda`: from numba-cuda or, if ISTHMUS_CUDA=mlir, from its successor numba-cuda-mlir.
 
-Both are extras, so nothing here is imported before a GPU is asked for. With NUMBA_ENABLE_CUDASIM=1 numba-cuda is a simulator: it
-runs the same kernels in Python threads, on this machine's memory. (numba-cuda-mlir has none.)
+Both are extras, so nothing here is imported before a GPU is asked for. With NUMBA_ENABLE_CUDASIM=1 numba-cuda is a
+simulator: it runs the same kernels in Python threads, on this machine's memory. (numba-cuda-mlir has none.)
 """
 
 from __future__ import annotations
@@ -13,7 +13,10 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
-PACKAGES = {"numba": ("numba_cuda", "numba.cuda", "numba-cuda"), "mlir": ("numba_cuda_mlir", "numba_cuda_mlir.cuda", "numba-cuda-mlir")}
+PACKAGES = {
+    "numba": ("numba_cuda", "numba.cuda", "numba-cuda"),
+    "mlir": ("numba_cuda_mlir", "numba_cuda_mlir.cuda", "numba-cuda-mlir"),
+}
 CHOICE = "ISTHMUS_CUDA"  # the variable that asks for one of them
 NO_LIBRARY = ("libcuda", "driver library cannot be found")  # in numba-cuda's text if there is no driver
 INIT = "Error at driver init"  # before any other text of it

@@ -1,7 +1,9 @@
-"""Kernels that count how often lists were used, and choose the hottest: as kernels/hot.py, which says what the words and levels mean.
+"""Kernels that count how often lists were used, and choose the hottest: as kernels/hot.py, which says what the words
+and levels mean.
 
-What one thread adds up there from list to list is a prefix sum here, by the `Card`. Keys of a side begin at `offset`. The level that no
-longer fits as a whole, and the room that those above it leave, are found on the GPU and stay there, in `chosen`.
+What one thread adds up there from list to list is a prefix sum here, by the `Card`. Keys of a side begin at `offset`.
+The level that no longer fits as a whole, and the room that those above it leave, are found on the GPU and stay there,
+in `chosen`.
 """
 
 from __future__ import annotations
@@ -11,10 +13,12 @@ from types import ModuleType
 from isthmus.kernels.cuda.head import module_of
 from isthmus.kernels.hot import CURRENT, MOST, SIZES
 
-TEXT = f'''
+TEXT = (
+    f"""
 
 CURRENT, MOST, SIZES = {CURRENT}, {MOST}, {SIZES}
-''' + '''
+"""
+    + '''
 
 @called
 def uses(word):
@@ -25,7 +29,9 @@ def uses(word):
 
 @called
 def level_of(word, held, length, longest):
-    """Rank of a list: by uses; among equals those that are held come first, then shorter ones. 0: it cannot be a candidate."""
+    """Rank of a list: by uses; among equals those that are held come first, then shorter ones. 0: it cannot be a
+    candidate.
+    """
     level = np.int64(0)
     used = 2 * uses(word) + (1 if held else 0)
     if 0 < length and length <= longest and used > 0:
@@ -90,7 +96,8 @@ def find_level_share(thread, threads, sums, capacity, chosen):
 
 
 @called
-def entries_on_level_share(thread, threads, first, last, offset, words, held, list_begins, list_ends, longest, chosen, sums):
+def entries_on_level_share(thread, threads, first, last, offset, words, held, list_begins, list_ends, longest, chosen,
+    sums):
     """For the prefix sum: the entries of the lists that are on the chosen level."""
     for u in range(first + thread, last, threads):
         length = list_ends[u] - list_begins[u]
@@ -99,7 +106,8 @@ def entries_on_level_share(thread, threads, first, last, offset, words, held, li
 
 
 @called
-def mark_candidates_share(thread, threads, first, last, offset, words, held, list_begins, list_ends, longest, chosen, sums, wanted):
+def mark_candidates_share(thread, threads, first, last, offset, words, held, list_begins, list_ends, longest, chosen,
+    sums, wanted):
     """Mark the lists above the chosen level, and those on it while they fit the room."""
     for u in range(first + thread, last, threads):
         level = level_of(words[u + offset], held[u + offset] != 0, list_ends[u] - list_begins[u], longest)
@@ -151,6 +159,7 @@ def move_words_share(thread, threads, froms, tos, words):
     for i in range(thread, froms.size, threads):
         words[tos[i]] = words[froms[i]]
 '''
+)
 
 
 def build(gpu: bool = True) -> ModuleType:

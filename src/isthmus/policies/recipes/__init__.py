@@ -8,7 +8,7 @@
 | `unified` | pages for all | pages, the oldest evicted | sync |
 | `grus` | pages for all; those not prefetched are read where they are | a prefetched region | sync |
 | `scaph` | high-value partitions whole, of others packed active lists | high-value partitions | k-level queue |
-| `hytgraph` | per partition the cheapest of three, by formulas (1)-(3) | vertices by hotness | by contribution, filter twice, k = 4 |
+| `hytgraph` | cheapest of three by formulas (1)-(3) | vertices by hotness | by contribution, filter twice, k = 4 |
 | `auto` | per partition the cheaper of whole or merged extents, by measured rates | partitions | see its file |
 
 Some have variants, named after a colon: `unified:read-mostly`, `scaph:hvsp`. Other packages add recipes by the entry
@@ -30,7 +30,9 @@ RECIPES: Catalogue[Recipe] = Catalogue("recipe", __name__, "Recipe", lambda part
 
 
 def recipe(name: str, without: tuple[str, ...] = (), model_sides: int = 0, levels: bool = False) -> Recipe:
-    """The recipe of that name, some parts switched off. `model_sides`: on a modelled device, the sides a program follows; else 0."""
+    """The recipe of that name, some parts switched off. `model_sides`: on a modelled device, the sides a program
+    follows; else 0.
+    """
     found = named(name)
     return (found.on_model(model_sides, levels) if model_sides else found).without(without)
 
@@ -44,7 +46,9 @@ def named(name: str) -> Recipe:
     if not colon:
         return whole
     if variant not in whole.variants:
-        raise OptionError(f"policy: expected one of {', '.join(f'{base}:{each}' for each in whole.variants)}, got {name!r}")
+        raise OptionError(
+            f"policy: expected one of {', '.join(f'{base}:{each}' for each in whole.variants)}, got {name!r}"
+        )
     return made(whole.variants[variant])
 
 

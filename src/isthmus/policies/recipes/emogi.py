@@ -17,6 +17,12 @@ def hot() -> Recipe:
 
 
 RECIPE = Recipe(
-    "emogi", Fixed("emogi", ZERO_COPY), host_decides=False, words="single blocks", colour="zero_copy", dash="-", place=3,
+    "emogi",
+    Fixed("emogi", ZERO_COPY),
+    host_decides=False,
+    words="single blocks",
+    colour="zero_copy",
+    dash="-",
+    place=3,
     variants={"hot": hot},
-)  # fmt: skip
+)

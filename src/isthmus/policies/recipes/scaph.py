@@ -2,15 +2,17 @@
 
 `policies/scaph.py` describes the variants that its evaluation compares (`scaph:hvsp`, ...).
 
-Re-runs before the end of an iteration need a program whose answer does not depend on the order of propagation. Where it does,
-partitions are still chosen by value, low-value ones are packed, and high-value ones stay near, but each runs once in an iteration:
+Re-runs before the end of an iteration need a program whose answer does not depend on the order of propagation. Where it
+does, partitions are still chosen by value, low-value ones are packed, and high-value ones stay near, but each runs once
+in an iteration:
 
-- Minimum spanning forests: a round chooses by components that only change at its end, so a second run of a partition would
-  find what the first found. Vertices without an edge that leaves their component become inactive, which lowers the value of partitions.
+- Minimum spanning forests: a round chooses by components that only change at its end, so a second run of a partition
+  would find what the first found. Vertices without an edge that leaves their component become inactive, which lowers
+  the value of partitions.
 - Inference of a layered network: a layer must be complete before it sends. Every edge is used in one iteration only, so
   nothing that stayed near is used again.
-- Circuits: conjugate gradients need sums over all vertices after every pass. Relaxation, which Scaph ran, needs none, and its re-runs help,
-  but it takes many more passes (`programs/circuit.py`).
+- Circuits: conjugate gradients need sums over all vertices after every pass. Relaxation, which Scaph ran, needs none,
+  and its re-runs help, but it takes many more passes (`programs/circuit.py`).
 
 Programs that follow both sides of a directed graph keep partitions in an ordinary cache instead of the queue.
 """
@@ -30,14 +32,24 @@ def compared(variant: str) -> Recipe:
         return RECIPE
     chosen, name = scaph.VARIANTS[variant], f"scaph:{variant}"
     return replace(
-        RECIPE, name=name, policy=scaph.ByValue(name, chosen), cache="none" if variant in scaph.PACKED else "partitions",
+        RECIPE,
+        name=name,
+        policy=scaph.ByValue(name, chosen),
+        cache="none" if variant in scaph.PACKED else "partitions",
         further_runs=dict.fromkeys(("filter", "compaction", "cache"), chosen.runs - 1) if chosen.runs > 1 else {},
         queue=chosen.queue and variant not in scaph.ONCE,
-    )  # fmt: skip
+    )
 
 
 RECIPE = Recipe(
-    "scaph", scaph.ByValue("scaph", scaph.VARIANTS["scaph"]), "partitions", combine="whole apart", queue=True,
-    words="by the value of partitions", colour="resident", dash="-.", place=6,
+    "scaph",
+    scaph.ByValue("scaph", scaph.VARIANTS["scaph"]),
+    "partitions",
+    combine="whole apart",
+    queue=True,
+    words="by the value of partitions",
+    colour="resident",
+    dash="-.",
+    place=6,
     variants={variant: partial(compared, variant) for variant in scaph.VARIANTS},
-)  # fmt: skip
+)

@@ -6,6 +6,12 @@ from isthmus.policies.policy import COMPACTION, Fixed
 from isthmus.policies.recipe import UNTIL_SETTLED, Recipe
 
 RECIPE = Recipe(
-    "subway", Fixed("subway", COMPACTION), further_runs={"compaction": UNTIL_SETTLED}, overlap=False,
-    words="packed lists, run again until nothing changes", colour="compaction", dash="-", place=2,
-)  # fmt: skip
+    "subway",
+    Fixed("subway", COMPACTION),
+    further_runs={"compaction": UNTIL_SETTLED},
+    overlap=False,
+    words="packed lists, run again until nothing changes",
+    colour="compaction",
+    dash="-",
+    place=2,
+)

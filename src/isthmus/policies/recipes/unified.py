@@ -1,4 +1,5 @@
-"""Unified memory: pages on demand. On a modelled device the block filled longest ago is evicted, on a disk the page used longest ago.
+"""Unified memory: pages on demand. On a modelled device the block filled longest ago is evicted, on a disk the page
+used longest ago.
 
 Its variants are the hints of `link.hints`. `unified:read-mostly` is HyTGraph's ImpTM-unified-memory.
 """
@@ -22,6 +23,14 @@ def hinted(hint: Hint) -> Recipe:
 
 
 RECIPE = Recipe(
-    "unified", Fixed("unified", UNIFIED), "pages", pages=True, host_decides=False,
-    words="pages that stay near", colour="unified", dash="-", place=4, variants={hint.value: partial(hinted, hint) for hint in Hint},
-)  # fmt: skip
+    "unified",
+    Fixed("unified", UNIFIED),
+    "pages",
+    pages=True,
+    host_decides=False,
+    words="pages that stay near",
+    colour="unified",
+    dash="-",
+    place=4,
+    variants={hint.value: partial(hinted, hint) for hint in Hint},
+)
