@@ -28,7 +28,7 @@ from harness import table, verdict
 
 import isthmus as ist
 from isthmus.memory import peak_rss
-from isthmus.runtime.agree import difference
+from isthmus.runtime.results.agreement import difference
 
 TOL = 1e-4
 FASTER = 3.0  # times, at least

@@ -20,7 +20,7 @@ from harness import Child, child
 from libraries import THREADS
 
 import isthmus as ist
-from isthmus.kernels.compile import kernel
+from isthmus.kernels.compile.kernel import kernel
 
 BINARIES = {"bfs": "bfs", "sssp": "sssp", "wcc": "cc", "pagerank": "pr"}
 COUNTS = {

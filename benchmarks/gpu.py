@@ -25,7 +25,7 @@ from graphs import hub, make
 from harness import table
 
 import isthmus as ist
-from isthmus.kernels.cuda import shim
+from isthmus.kernels.compile import cuda_module
 from isthmus.memory import format_size
 
 RECIPES = ("filter", "subway", "emogi", "emogi:hot", "unified", "grus", "scaph", "hytgraph", "auto")
@@ -125,7 +125,7 @@ def main() -> int:
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--folder", type=Path)
     options = parser.parse_args()
-    gpus, trouble = shim.found()
+    gpus, trouble = cuda_module.found()
     if trouble:
         print(f"{options.device}: {trouble}", file=sys.stderr)
         return 2

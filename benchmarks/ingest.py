@@ -18,7 +18,7 @@ from gapbs import export
 from harness import alternate, child, isthmus, table, verdict
 
 import isthmus as ist
-from isthmus.graph.generate import Rmat
+from isthmus.graph.ingest.generators import Rmat
 
 SCALE = 22
 

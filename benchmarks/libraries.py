@@ -21,12 +21,12 @@ from check import ALPHA, UNREACHED, Array, digest, pagerank_error, smallest_memb
 
 import isthmus as ist
 from isthmus.graph.graph import Graph
-from isthmus.graph.store import MemoryStore
-from isthmus.programs.bfs import BFS
-from isthmus.programs.pagerank import PageRank
+from isthmus.graph.store.store import MemoryStore
+from isthmus.programs.algorithms.bfs import BFS
+from isthmus.programs.algorithms.pagerank import PageRank
+from isthmus.programs.algorithms.sssp import SSSP
+from isthmus.programs.algorithms.weakly_connected_components import Components
 from isthmus.programs.program import Program
-from isthmus.programs.sssp import SSSP
-from isthmus.programs.weakly_connected_components import Components
 
 THREADS = 2
 MOST_ITERATIONS = 1000

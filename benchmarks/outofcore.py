@@ -24,10 +24,10 @@ from harness import child, isthmus, table, verdict
 
 import isthmus as ist
 from isthmus.graph.far import FarArray
-from isthmus.graph.files import BLOCK, aligned_empty
-from isthmus.kernels.aio import Ring
+from isthmus.graph.store.files import BLOCK, aligned_empty
+from isthmus.kernels.store.aio import Ring
 from isthmus.link.link import Extents
-from isthmus.link.measure import measure_stored
+from isthmus.link.profile.measurement import measure_stored
 from isthmus.link.ssd import GUESS, SsdLink
 
 COMMANDS = (

@@ -17,12 +17,12 @@ from harness import verdict
 from libraries import near, seconds_of
 
 import isthmus as ist
-from isthmus.programs.bfs import BFS
-from isthmus.programs.pagerank import PageRank
+from isthmus.programs.algorithms.bfs import BFS
+from isthmus.programs.algorithms.pagerank import PageRank
+from isthmus.programs.algorithms.sssp import SSSP
+from isthmus.programs.algorithms.weakly_connected_components import Components
+from isthmus.programs.algorithms.widest_path import WidestPath
 from isthmus.programs.program import Program
-from isthmus.programs.sssp import SSSP
-from isthmus.programs.weakly_connected_components import Components
-from isthmus.programs.widest_path import WidestPath
 
 sys.path.append(str(Path(__file__).parent.parent / "examples"))
 from own_builtins import hops, rank, shortest, smallest, widest

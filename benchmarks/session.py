@@ -19,7 +19,7 @@ from typing import Any
 from graphs import hub, make
 
 import isthmus as ist
-from isthmus.runtime.agree import difference
+from isthmus.runtime.results.agreement import difference
 
 CALLS: dict[str, dict[str, Any]] = {
     "bfs": {},

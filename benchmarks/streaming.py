@@ -40,8 +40,8 @@ from harness import table, verdict
 from windows import Window, window
 
 import isthmus as ist
-from isthmus.kernels.compile import kernel
-from isthmus.runtime.agree import difference
+from isthmus.kernels.compile.kernel import kernel
+from isthmus.runtime.results.agreement import difference
 
 PROGRAMS = ("bfs", "sssp", "weakly_connected_components", "pagerank")
 TOL = 1e-4

@@ -25,7 +25,7 @@ from graphs import hub, make, warm
 from harness import child, table, verdict
 
 import isthmus as ist
-from isthmus.kernels.compile import kernel
+from isthmus.kernels.compile.kernel import kernel
 
 ITERATIONS = 5
 TARGETS = {"bfs": 1.5, "wcc": 3.0, "pagerank": 2.0}

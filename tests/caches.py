@@ -6,7 +6,7 @@ import os
 import re
 from pathlib import Path
 
-from isthmus.kernels.kept import kernels_folder
+from isthmus.kernels.compile.code_cache import kernels_folder
 
 
 def without_programs(folder: Path) -> Path:

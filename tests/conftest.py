@@ -15,10 +15,10 @@ from tests import longest, quick
 
 from isthmus import sizes
 from isthmus.cli import signals
-from isthmus.kernels import compiling, kept
+from isthmus.kernels.compile import code_cache, compile_clock
 
 # Decided now: tests that set ISTHMUS_CACHE in this process still find the machine code that was kept.
-kept.kernels_folder()
+code_cache.kernels_folder()
 
 DATA = Path(os.environ.get("ISTHMUS_DATA", Path(__file__).parent.parent.parent / "shared" / "data"))
 
@@ -39,7 +39,7 @@ class Everything(set[str]):
 @pytest.fixture(autouse=True)
 def no_news(monkeypatch: pytest.MonkeyPatch) -> None:
     """Commands and functions in this process do not say that they compile, which depends on earlier test runs."""
-    monkeypatch.setattr(compiling.OUTSIDE, "told", Everything())
+    monkeypatch.setattr(compile_clock.OUTSIDE, "told", Everything())
 
 
 @pytest.fixture(autouse=True)

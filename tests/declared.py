@@ -13,8 +13,8 @@ from tests import cases as kinds
 from isthmus.graph.snapshot import Snapshot
 from isthmus.programs.algorithm import Algorithm, Kind
 from isthmus.programs.catalogue import ALGORITHMS
-from isthmus.runtime.agree import difference
 from isthmus.runtime.public import function_of
+from isthmus.runtime.results.agreement import difference
 
 
 def busiest(graph: Snapshot) -> Any:

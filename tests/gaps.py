@@ -11,7 +11,7 @@ from isthmus.graph.far import FarArray
 from isthmus.graph.graph import Graph
 from isthmus.graph.lists import Lists
 from isthmus.graph.snapshot import StoredSnapshot
-from isthmus.graph.store import MemoryStore
+from isthmus.graph.store.store import MemoryStore
 
 BLOCKS = 3000  # slots: a gap of whole blocks of 4 KB
 

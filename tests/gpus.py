@@ -6,7 +6,7 @@ nothing else. So code that forgets to wait reads old values, or memory that hold
 - work on memory that work still waiting on another stream uses, unless both only read it: no event orders the two;
 - to free memory twice, or memory that waiting work uses.
 
-Kernels run on the processor, thread by thread (`kernels/cuda/head.py`).
+Kernels run on the processor, thread by thread (`devices/cuda/kernels/head.py`).
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from typing import Any
 
 import numpy as np
 
-from isthmus.kernels.cuda.card import AlreadyLocked, Array, Card, Shared
+from isthmus.devices.cuda.card import AlreadyLocked, Array, Card, Shared
 
 RUBBISH = 0xCD
 

@@ -1,7 +1,7 @@
 """Mutation tests: change one operator, number or word of the source, and see whether the tests notice.
 
     python tests/mutants.py                      every entry of tests/mutants.toml, in less than an hour
-    python tests/mutants.py policies/grus.py     one entry
+    python tests/mutants.py policies/grus_policy.py     one entry
     python tests/mutants.py graph/lists.py --only 4,17
     python tests/mutants.py --seed 2             other mutants
 

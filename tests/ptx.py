@@ -15,8 +15,18 @@ import numpy as np
 from tests import cases
 
 import isthmus as ist
+from isthmus.devices.cuda.kernels import (
+    correction,
+    incremental,
+    lists,
+    measuring,
+    ptx,
+    rows,
+    skeleton,
+    use_counts,
+    uses,
+)
 from isthmus.engines.engine import Side
-from isthmus.kernels.cuda import correction, hotness, incremental, lists, measuring, ptx, rows, skeleton, uses
 from isthmus.programs.catalogue import ALGORITHMS
 from isthmus.programs.dependencies import Remembered
 from isthmus.programs.program import Facts, Program, State
@@ -141,7 +151,13 @@ class Kernel:
 
 
 def of_vertices() -> Iterator[Kernel]:
-    every = ((rows, OF_VERTICES), (lists, OF_LISTS), (hotness, OF_CACHE), (correction, OF_CORRECTION), (uses, OF_USES))
+    every = (
+        (rows, OF_VERTICES),
+        (lists, OF_LISTS),
+        (use_counts, OF_CACHE),
+        (correction, OF_CORRECTION),
+        (uses, OF_USES),
+    )
     for module, kernels in ((each.build(), kernels) for each, kernels in every):
         for name, arguments in kernels.items():
             yield Kernel(name, getattr(module, name), arguments)

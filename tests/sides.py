@@ -16,12 +16,12 @@ import pytest
 
 from isthmus.engines.engine import Buffer, Delivery, Rows, Side
 from isthmus.frontier import Frontier
-from isthmus.graph.files import aligned_empty
 from isthmus.graph.lists import Lists
 from isthmus.graph.partition import cut
+from isthmus.graph.store.files import aligned_empty
 from isthmus.link.link import Extents, Link
 from isthmus.link.ram import PROFILE, RamLink
-from isthmus.runtime import budget
+from isthmus.runtime.near import budget
 
 BLOCK = 64
 Edges = Counter[tuple[int, int, int]]  # (vertex, target, weight)

@@ -15,8 +15,8 @@ import pytest
 from tests.gpus import LazyCard
 
 import isthmus as ist
-from isthmus.kernels.cuda import shim
-from isthmus.runtime import device
+from isthmus.devices import choose
+from isthmus.kernels.compile import cuda_module
 
 BENCHMARKS = Path(__file__).parent.parent / "benchmarks"
 
@@ -338,8 +338,8 @@ def test_versions_compare_answers(module, algorithm, near):
 
 def test_answers_of_a_gpu_are_verified(module, monkeypatch, tmp_path, capsys):
     gpu, card = module("gpu"), LazyCard()
-    monkeypatch.setattr(shim, "found", lambda: ([shim.Found(0, "lazy", (8, 0))], ""))
-    monkeypatch.setattr(device, "open_card", lambda number: card)
+    monkeypatch.setattr(cuda_module, "found", lambda: ([cuda_module.Found(0, "lazy", (8, 0))], ""))
+    monkeypatch.setattr(choose, "open_card", lambda number: card)
     options = SimpleNamespace(device="cuda:0", memory="10%", rounds=1)
     assert gpu.measured("rmat6", options, tmp_path)
     shown = capsys.readouterr().out
@@ -364,7 +364,7 @@ def test_answers_of_a_gpu_are_verified(module, monkeypatch, tmp_path, capsys):
 
 
 def test_a_machine_without_a_gpu_is_told(module, monkeypatch, capsys):
-    monkeypatch.setattr(shim, "found", lambda: ([], "no driver"))
+    monkeypatch.setattr(cuda_module, "found", lambda: ([], "no driver"))
     monkeypatch.setattr(sys, "argv", ["gpu.py"])
     assert module("gpu").main() == 2
     assert capsys.readouterr().err == "cuda:0: no driver\n"

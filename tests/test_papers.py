@@ -171,7 +171,7 @@ def test_a_run_is_done_once(module, tmp_path):
 
 def test_a_scaled_card(module, tmp_path):
     """Fixed times and sizes shrink, rates do not."""
-    from isthmus.link.device import find
+    from isthmus.devices.model.figures import find
 
     lab = module("lab").Lab(tmp_path, [], 7)
     card, small = find("rtx2080ti"), find(lab.scaled("rtx2080ti", 10_000_000, 1e9))

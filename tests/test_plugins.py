@@ -15,7 +15,7 @@ import pytest
 
 import isthmus as ist
 from isthmus import plugins
-from isthmus.cli import listing
+from isthmus.cli import help_lists
 from isthmus.engines.engine import Engine
 from isthmus.engines.registry import ENGINES, NAMES, code_of, colour_of, engine
 from isthmus.errors import GraphFormatError, OptionError, PluginError
@@ -219,7 +219,7 @@ def test_a_broken_package_is_named_when_its_part_is_used_and_not_before(install,
         ist.read(path, format="bad")
     assert ist.read(path).edges == 1
     assert recipe("filter").name == "filter"
-    assert "bad (from broken)" in listing.recipes() and "bad (from broken)" in listing.formats()
+    assert "bad (from broken)" in help_lists.recipes() and "bad (from broken)" in help_lists.formats()
     with pytest.raises(OptionError, match=r"expected one of filter, .*, auto, bad, got 'worse'"):
         recipe("worse")
 
@@ -261,7 +261,7 @@ def test_a_built_in_name_stays_ours(install):
         recipe("fine")
     with pytest.raises(OptionError, match=rf"got 'nobody'; {clash}"):
         recipe("nobody")
-    assert listing.recipes().count("filter (") == 1
+    assert help_lists.recipes().count("filter (") == 1
 
 
 def test_an_ending_and_an_option_of_ours_stay_ours(install, tmp_path):

@@ -12,7 +12,7 @@ import numpy as np
 from windows import Window
 
 import isthmus as ist
-from isthmus.link.lru_pages import PAGE, covered
+from isthmus.devices.model.lru_pages import PAGE, covered
 from published.cases import Case
 from published.lab import OUR_OWN, RESIDENT, Lab, Section, mean, times
 from published.streams import BATCH, BATCHES, CACHE, SHARES, Streamed, Streams, changes, cut_of, percent, share

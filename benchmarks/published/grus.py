@@ -10,7 +10,7 @@ from __future__ import annotations
 from unittest import mock
 
 from isthmus.link.hints import Hint
-from isthmus.policies import grus
+from isthmus.policies import grus_policy
 from published.cases import Case
 from published.lab import Lab, Section, mean, times
 
@@ -122,7 +122,7 @@ def figure_11(lab: Lab) -> Section:
         for algorithm in algorithms:
             seconds = []
             for tau in TAUS:
-                with mock.patch.multiple(grus, TAU_SEARCH=tau, TAU_ALL_ACTIVE=tau):
+                with mock.patch.multiple(grus_policy, TAU_SEARCH=tau, TAU_ALL_ACTIVE=tau):
                     seconds.append(lab.apart().run(case, algorithm, "grus", near(2.1), card(lab, "UK-union")).seconds)
                 found.setdefault(tau, []).append(seconds[0] / seconds[-1])
             rows.append([kind, algorithm, *(times(seconds[0] / s) for s in seconds)])

@@ -12,8 +12,8 @@ from typing import Any
 from unittest import mock
 
 from isthmus.cache.vertex_cache import VertexCache
-from isthmus.link import costs, device
-from isthmus.runtime import desk
+from isthmus.devices.model import costs, figures
+from isthmus.runtime.near import near_memory
 from published.cases import Case
 from published.lab import ALGORITHMS, Lab, Run, Section, mean, times
 
@@ -305,7 +305,7 @@ def caches(**how: Any) -> Iterator[list[VertexCache]]:
         made.append(VertexCache(*arguments, **how))
         return made[-1]
 
-    with mock.patch.object(desk, "VertexCache", make):
+    with mock.patch.object(near_memory, "VertexCache", make):
         yield made
 
 
@@ -349,7 +349,7 @@ def table_6(lab: Lab) -> Section:
         bare = lab.run(case, "PR", "hytgraph", without=("cache",), **how)
         with caches() as made:
             run = lab.apart().run(case, "PR", "hytgraph", **how)
-        card = device.find(how["device"])
+        card = figures.find(how["device"])
         looks = sum(step.active_vertices for step in run.iterations) / case.graph.vertices / 0.1
         least = looks * costs.scan(card, 2 * case.graph.vertices) + made[0].refreshes * costs.scan(
             card, 2 * made[0].bytes

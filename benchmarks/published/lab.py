@@ -25,10 +25,10 @@ import numpy as np
 
 import isthmus as ist
 from isthmus import sizes
-from isthmus.graph.files import BLOCK
-from isthmus.link import device as devices
-from isthmus.programs.bfs import BFS
-from isthmus.programs.declared import Monotone
+from isthmus.devices.model import figures as devices
+from isthmus.graph.store.files import BLOCK
+from isthmus.programs.algorithms.bfs import BFS
+from isthmus.programs.declaration import Monotone
 from isthmus.programs.program import Facts, State
 from published.cases import LAYERS, Case
 

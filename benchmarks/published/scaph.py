@@ -12,9 +12,9 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
-from isthmus.link import costs, device
+from isthmus.devices.model import costs, figures
 from isthmus.policies import recipes
-from isthmus.policies.scaph import ByValue, Scaph
+from isthmus.policies.scaph_policy import ByValue, Scaph
 from published.cases import Case
 from published.lab import Lab, Run, Section, mean, times
 
@@ -190,7 +190,7 @@ def figure_15(lab: Lab) -> Section:
     rows = [["graph", "", "value of partitions", "active vertices to the host, mean", "in the last iteration"]]
     for case in graphs(lab):
         name = lab.scaled(CARD, case.graph.arcs)
-        run, card = lab.run(case, "WCC", "scaph", NEAR, name), device.find(name)
+        run, card = lab.run(case, "WCC", "scaph", NEAR, name), figures.find(name)
         steps = [step.modelled for step in run.iterations]
         back = float(costs.copy_back(card, run.facts["transfer"]["back_bytes"] / len(steps)))
         scan = float(costs.scan(card, case.graph.vertices))

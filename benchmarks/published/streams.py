@@ -26,7 +26,7 @@ import isthmus as ist
 from isthmus.cache.hot_subgraph import HotSubgraph
 from isthmus.memory import give_memory_back
 from isthmus.runtime.loop import Loop
-from isthmus.stream.reads import FarReads, Transfer
+from isthmus.stream.devices.reads import FarReads, Transfer
 from published.cases import Case
 from published.lab import Lab
 

@@ -38,9 +38,9 @@ PAGES = {
             Section(
                 "Options of inputs",
                 "`ingest` and `read` take these as keywords. [Formats](../formats.md#inputs) has the rules.",
-                fields=("isthmus.graph.formats:ReadOptions", "isthmus.graph.ingest:Cleaning"),
+                fields=("isthmus.graph.formats:ReadOptions", "isthmus.graph.ingest.ingest:Cleaning"),
             ),
-            Section("A graph", "", ("Graph",), ("isthmus.graph.ingest:Report",)),
+            Section("A graph", "", ("Graph",), ("isthmus.graph.ingest.ingest:Report",)),
             Section(
                 "Parts, degrees, export",
                 "",
@@ -50,7 +50,7 @@ PAGES = {
                 "Stores and disks",
                 "",
                 ("verify", "calibrate"),
-                ("isthmus.graph.verify:Verdict", "isthmus.link.link:Profile"),
+                ("isthmus.graph.store.verify:Verdict", "isthmus.link.link:Profile"),
             ),
         ),
     ),
@@ -85,16 +85,16 @@ PAGES = {
                 "Algorithms return a `Result`. [Everyday jobs](../jobs.md#top-vertices-and-single-values) shows what "
                 "to do with it.",
                 classes=(
-                    "isthmus.runtime.result:Result",
-                    "isthmus.runtime.edge_result:EdgeResult",
-                    "isthmus.runtime.inference_result:InferenceResult",
+                    "isthmus.runtime.results.result:Result",
+                    "isthmus.runtime.results.edge_result:EdgeResult",
+                    "isthmus.runtime.results.inference_result:InferenceResult",
                 ),
             ),
             Section(
                 "Plan and compare",
                 "[Plan, compare, report](../compare.md) explains the figures.",
                 ("plan", "compare"),
-                ("isthmus.runtime.plan:Plan", "isthmus.runtime.compare:Comparison"),
+                ("isthmus.runtime.plan.plan:Plan", "isthmus.runtime.plan.comparison:Comparison"),
             ),
         ),
     ),
@@ -118,7 +118,7 @@ PAGES = {
             Section(
                 "Results of batches",
                 "",
-                classes=("isthmus.stream.live_result:LiveResult", "isthmus.stream.batch_report:BatchReport"),
+                classes=("isthmus.stream.results.live_result:LiveResult", "isthmus.stream.batch_report:BatchReport"),
             ),
             Section(
                 "Programs that a stream keeps current",
@@ -129,7 +129,7 @@ PAGES = {
                 "Workloads and recipes",
                 "",
                 ("make_workload", "compare_streams"),
-                ("isthmus.stream.compare:StreamComparison",),
+                ("isthmus.stream.stream_comparison:StreamComparison",),
             ),
         ),
         "[Graphs that change](../streaming.md) explains streams, with examples.",

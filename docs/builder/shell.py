@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from isthmus.cli.listing import LISTS
+from isthmus.cli.help_lists import LISTS
 
 HEAD = """# Shell commands
 

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from isthmus.errors import GraphFormatError
-from isthmus.graph.edges import EdgeBlock, EdgeSource
 from isthmus.graph.formats import Format, Option, ReadOptions
+from isthmus.graph.ingest.edges import EdgeBlock, EdgeSource
 
 
 def open_path(path: Path, options: ReadOptions) -> EdgeSource:

@@ -17,29 +17,29 @@ del stream  # type: ignore[name-defined]  # noqa: F821  # the name that the impo
 
 _WHERE = {
     "open": ("isthmus.graph.graph", "open_graph"),
-    "ingest": ("isthmus.graph.build", "ingest"),
-    "read": ("isthmus.graph.build", "read"),
-    "generate": ("isthmus.graph.build", "generate"),
-    "export": ("isthmus.graph.export", "export"),
-    "from_networkx": ("isthmus.graph.convert", "from_networkx"),
-    "coordinates": ("isthmus.graph.formats.coordinates", "coordinates"),
-    "verify": ("isthmus.graph.verify", "verify"),
-    "calibrate": ("isthmus.runtime.calibrating", "calibrate"),
+    "ingest": ("isthmus.graph.ingest.build", "ingest"),
+    "read": ("isthmus.graph.ingest.build", "read"),
+    "generate": ("isthmus.graph.ingest.build", "generate"),
+    "export": ("isthmus.graph.export.export", "export"),
+    "from_networkx": ("isthmus.graph.export.conversion", "from_networkx"),
+    "coordinates": ("isthmus.graph.reading.coordinates", "coordinates"),
+    "verify": ("isthmus.graph.store.verify", "verify"),
+    "calibrate": ("isthmus.runtime.plan.calibrate", "calibrate"),
     "run": ("isthmus.runtime.public", "run"),
     "session": ("isthmus.runtime.session", "session"),
     "stream": ("isthmus.stream.opening", "stream"),
-    "make_workload": ("isthmus.stream.making", "make_workload"),
-    "networkx_graph": ("isthmus.networkx.stored", "networkx_graph"),
-    "compare": ("isthmus.runtime.compare", "compare"),
-    "compare_streams": ("isthmus.stream.compare", "compare_streams"),
-    "plan": ("isthmus.runtime.plan", "plan"),
-    "shortest_path": ("isthmus.runtime.shortest_path", "shortest_path"),
-    "degrees": ("isthmus.runtime.degrees", "degrees"),
-    "subgraph": ("isthmus.graph.subgraph", "subgraph"),
-    "ego_graph": ("isthmus.graph.subgraph", "ego_graph"),
+    "make_workload": ("isthmus.stream.workload.make", "make_workload"),
+    "networkx_graph": ("isthmus.networkx.stored_graph", "networkx_graph"),
+    "compare": ("isthmus.runtime.plan.comparison", "compare"),
+    "compare_streams": ("isthmus.stream.stream_comparison", "compare_streams"),
+    "plan": ("isthmus.runtime.plan.plan", "plan"),
+    "shortest_path": ("isthmus.runtime.results.shortest_path", "shortest_path"),
+    "degrees": ("isthmus.runtime.results.degrees", "degrees"),
+    "subgraph": ("isthmus.graph.export.subgraph", "subgraph"),
+    "ego_graph": ("isthmus.graph.export.subgraph", "ego_graph"),
     "algorithm": ("isthmus.programs.algorithm", "algorithm"),
-    "monotone": ("isthmus.programs.declared", "monotone"),
-    "accumulative": ("isthmus.programs.declared", "accumulative"),
+    "monotone": ("isthmus.programs.declaration", "monotone"),
+    "accumulative": ("isthmus.programs.declaration", "accumulative"),
     "Program": ("isthmus.programs.program", "Program"),
     "Functions": ("isthmus.programs.functions", "Functions"),
     "State": ("isthmus.programs.program", "State"),
@@ -77,29 +77,29 @@ if TYPE_CHECKING:
         StoreError,
         UnknownVertexError,
     )
-    from isthmus.graph.build import generate, ingest, read
-    from isthmus.graph.convert import from_networkx
-    from isthmus.graph.export import export
-    from isthmus.graph.formats.coordinates import coordinates
+    from isthmus.graph.export.conversion import from_networkx
+    from isthmus.graph.export.export import export
+    from isthmus.graph.export.subgraph import ego_graph, subgraph
     from isthmus.graph.graph import Graph
     from isthmus.graph.graph import open_graph as open
-    from isthmus.graph.subgraph import ego_graph, subgraph
-    from isthmus.graph.verify import verify
-    from isthmus.networkx.stored import networkx_graph
+    from isthmus.graph.ingest.build import generate, ingest, read
+    from isthmus.graph.reading.coordinates import coordinates
+    from isthmus.graph.store.verify import verify
+    from isthmus.networkx.stored_graph import networkx_graph
     from isthmus.programs.algorithm import Answer, Option, Runner, Vertex, algorithm
     from isthmus.programs.column import Column
-    from isthmus.programs.declared import accumulative, monotone
+    from isthmus.programs.declaration import accumulative, monotone
     from isthmus.programs.functions import Functions
     from isthmus.programs.program import Program, State
-    from isthmus.runtime.calibrating import calibrate
-    from isthmus.runtime.compare import compare
-    from isthmus.runtime.degrees import degrees
-    from isthmus.runtime.plan import plan
+    from isthmus.runtime.plan.calibrate import calibrate
+    from isthmus.runtime.plan.comparison import compare
+    from isthmus.runtime.plan.plan import plan
     from isthmus.runtime.public import run
+    from isthmus.runtime.results.degrees import degrees
+    from isthmus.runtime.results.shortest_path import shortest_path
     from isthmus.runtime.session import Session, session
-    from isthmus.runtime.shortest_path import shortest_path
-    from isthmus.stream.compare import compare_streams
-    from isthmus.stream.making import make_workload
+    from isthmus.stream.stream_comparison import compare_streams
+    from isthmus.stream.workload.make import make_workload
 
 
 def __getattr__(name: str) -> Any:
@@ -111,7 +111,7 @@ def __getattr__(name: str) -> Any:
     elif not name.startswith("_") and not _is_module(name) and name in _algorithms():
         value = importlib.import_module("isthmus.runtime.public").function_of(_algorithms()[name])
     elif name[:1].isupper() and name in (titles := _live()):
-        value = importlib.import_module("isthmus.stream.wanted").wanted(titles[name])
+        value = importlib.import_module("isthmus.stream.maintain.program_request").wanted(titles[name])
     else:
         raise AttributeError(f"module 'isthmus' has no attribute {name!r}")
     globals()[name] = value

@@ -7,7 +7,7 @@ networks need thousands of iterations. When a queue overflows, only the byte map
 This is not Grus's bitmap-directed frontier, which writes bytes without atomics and then makes its queue by a scan of
 the whole map. On a processor an atomic mark costs little more than a write, and a scan in every iteration would be most
 of the time on road networks. A modelled device is charged for Grus's: plain writes, which are part of an edge's update,
-and a scan of a byte per vertex in every iteration, for all recipes alike (`runtime/modelled.py`).
+and a scan of a byte per vertex in every iteration, for all recipes alike (`devices/model/run_clock.py`).
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ import numpy as np
 from isthmus import sizes
 from isthmus.graph.lists import Lists
 from isthmus.graph.partition import Partitions
-from isthmus.kernels import rows, vertices
+from isthmus.kernels.loops import rows, vertices
 
 Array = np.ndarray[Any, Any]
 QUEUE_SHARE = 64  # a queue holds a 64th of the vertices: sorting more costs more than a scan

@@ -17,8 +17,8 @@ from tests.cache.test_vertex_cache import DEGREES, ENGINES, GAPS, KINDS, iterate
 
 from isthmus.cache.chunks import LOST, ChunkedLists, chunk_entries
 from isthmus.cache.hot_subgraph import LEAST_SPARE, MOST_SPARE, VERTEX_BYTES, HotSubgraph
-from isthmus.graph.files import aligned_empty
-from isthmus.kernels import hot
+from isthmus.graph.store.files import aligned_empty
+from isthmus.kernels.cache import hot_lists
 
 __all__ = ["team"]  # a fixture
 
@@ -296,7 +296,7 @@ def test_uses_are_counted_over_four_periods_and_stay_at_the_largest(team):
     assert cache.uses.words.view(np.uint8).tolist() == [255, 2, 0, 1]
     cache.end_period()
     assert cache.uses.words.view(np.uint8).tolist() == [2, 0, 1, 0]
-    assert hot.LEVELS == 2 * (4 * 255 + 1) * 33
+    assert hot_lists.LEVELS == 2 * (4 * 255 + 1) * 33
 
 
 @pytest.mark.parametrize(

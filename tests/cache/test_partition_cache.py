@@ -16,8 +16,8 @@ from isthmus.cache.partition_cache import BETTER, PartitionCache
 from isthmus.engines.engine import Task
 from isthmus.engines.filter import Filter
 from isthmus.engines.zero_copy import ZeroCopy
-from isthmus.graph.files import aligned_empty
 from isthmus.graph.lists import Lists
+from isthmus.graph.store.files import aligned_empty
 from isthmus.threads import Team
 
 BLOCK = sides.BLOCK

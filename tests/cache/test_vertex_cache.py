@@ -16,12 +16,12 @@ from isthmus.engines.compaction import Compaction
 from isthmus.engines.engine import Rows, Task
 from isthmus.engines.filter import Filter
 from isthmus.engines.zero_copy import ZeroCopy
-from isthmus.graph.files import aligned_empty
 from isthmus.graph.lists import Lists
+from isthmus.graph.store.files import aligned_empty
 from isthmus.policies import recipes
 from isthmus.policies.policy import COMPACTION, FILTER, ZERO_COPY, Fixed
 from isthmus.policies.recipes import Recipe
-from isthmus.runtime.executor import Executor
+from isthmus.runtime.executor.executor import Executor
 from isthmus.threads import Team
 
 KINDS = [(target, weight) for target in (np.uint32, np.uint64) for weight in (None, np.int32, np.float64)]

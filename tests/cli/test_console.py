@@ -10,7 +10,7 @@ import pytest
 import isthmus as ist
 from isthmus.cli import console
 from isthmus.cli.console import Watch, progress
-from isthmus.runtime.iteration import Iteration
+from isthmus.runtime.trace.iteration import Iteration
 
 
 def test_share_and_time_left() -> None:

@@ -28,15 +28,15 @@ from tests.stream.packed import assert_packed
 
 import isthmus as ist
 from isthmus import sizes
-from isthmus.graph.advancing import AdvancingGraph
-from isthmus.graph.build import store_again
-from isthmus.graph.change import Edits
-from isthmus.graph.changing import ChangingGraph
-from isthmus.graph.overlay_graph import OverlayGraph
-from isthmus.kernels.packed import DELETE, INSERT, REWEIGH
+from isthmus.graph.changing.advancing import AdvancingGraph
+from isthmus.graph.changing.change import Edits
+from isthmus.graph.changing.changing_graph import ChangingGraph
+from isthmus.graph.ingest.build import store_again
+from isthmus.graph.overlay.overlay_graph import OverlayGraph
+from isthmus.kernels.changing.packed_array import DELETE, INSERT, REWEIGH
 from isthmus.programs.catalogue import ALGORITHMS
-from isthmus.runtime.agree import difference
 from isthmus.runtime.public import function_of
+from isthmus.runtime.results.agreement import difference
 
 __all__ = ["tight"]  # a fixture
 NAMES = (

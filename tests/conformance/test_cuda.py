@@ -22,10 +22,9 @@ from tests.covering import covering, missed
 from tests.gpus import LazyCard
 
 import isthmus as ist
-from isthmus.cache import cuda_vertex_cache
-from isthmus.kernels.cuda import shim
-from isthmus.link import card_space, list_mover
-from isthmus.runtime import cuda_frontier, device
+from isthmus.devices import choose
+from isthmus.devices.cuda import frontier, gpu_space, list_mover, vertex_cache
+from isthmus.kernels.compile import cuda_module
 
 CASES = {case.name: case for case in kinds.cases()}
 NAMES = [*declared.PROGRAMS, *more.MORE]
@@ -78,16 +77,16 @@ def case(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactor
 def tight(sized: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """Buffers shorter than lists, many partitions, dense frontiers, and few rows at a time."""
     sized(smallest_partition=4096, least_buffer=1024, few_edges=16, alone=64, piece=300, smallest_queue=3)
-    monkeypatch.setattr(card_space, "ROOM", 50)
+    monkeypatch.setattr(gpu_space, "ROOM", 50)
     monkeypatch.setattr(list_mover, "WINDOW", 70)
-    monkeypatch.setattr(cuda_vertex_cache, "AT_ONCE", 60)
+    monkeypatch.setattr(vertex_cache, "AT_ONCE", 60)
 
 
 @pytest.fixture
 def card(monkeypatch: pytest.MonkeyPatch) -> Iterator[LazyCard]:
     card = LazyCard()
-    monkeypatch.setattr(shim, "found", lambda: ([shim.Found(0, "lazy", (8, 0))], ""))
-    monkeypatch.setattr(device, "open_card", lambda number: card)
+    monkeypatch.setattr(cuda_module, "found", lambda: ([cuda_module.Found(0, "lazy", (8, 0))], ""))
+    monkeypatch.setattr(choose, "open_card", lambda number: card)
     yield card
     assert card.held == {}
 
@@ -174,7 +173,7 @@ def test_what_the_card_copies_is_what_the_link_counts(card: LazyCard, tight: Non
 
 
 def test_uploaded_rows_are_counted(card: LazyCard, tight: None, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(cuda_frontier, "COUNTERS", 4)
+    monkeypatch.setattr(frontier, "COUNTERS", 4)
     graph = ist.read(CASES["skewed"].columns(), vertices=320)
     for recipe in ("filter", "subway", "emogi", "auto"):
         card.record_of.clear()
@@ -220,7 +219,7 @@ def test_what_kernels_read_by_zero_copy_is_what_the_link_counts(
     monkeypatch: pytest.MonkeyPatch, card: LazyCard, tight: None
 ) -> None:
     reading = ReadingCard()
-    monkeypatch.setattr(device, "open_card", lambda number: reading)
+    monkeypatch.setattr(choose, "open_card", lambda number: reading)
     graph = ist.read(CASES["skewed"].columns(), vertices=320)
     result = ist.sssp(graph, 1, device="cuda:0", policy="emogi", memory="1%", threads=1)
     assert reading.requests == result.summary()["transfer"]["requests"] > 0
@@ -228,7 +227,7 @@ def test_what_kernels_read_by_zero_copy_is_what_the_link_counts(
 
 
 simulator = pytest.mark.skipif(
-    not shim.simulated(), reason="set NUMBA_ENABLE_CUDASIM=1 to run kernels in numba-cuda's simulator"
+    not cuda_module.simulated(), reason="set NUMBA_ENABLE_CUDASIM=1 to run kernels in numba-cuda's simulator"
 )
 
 
@@ -260,7 +259,7 @@ def test_the_simulator_has_caches(case: Any, recipe: str, budget: str, tight: No
 @pytest.mark.parametrize("recipe", ["filter", "subway", "emogi"])
 @pytest.mark.parametrize("case", ["skewed-real"], indirect=True)
 def test_the_simulator_reads_from_disk(case: Any, recipe: str, tight: None, sized: Any) -> None:
-    """Whole partitions, and lists that the host packs, through page-locked buffers (`link/cuda_disk.py`)."""
+    """Whole partitions, and lists that the host packs, through page-locked buffers (`devices/cuda/disk_link.py`)."""
     sized(pinned=4096)
     graph, expected = case.graphs["natural store"], case.graphs["natural memory"]
     source = 0

@@ -2,7 +2,7 @@
 freed.
 
 `LazyCard` (tests/gpus.py) runs them without a GPU; with NUMBA_ENABLE_CUDASIM=1 one also goes through numba-cuda's
-simulator. Tests `stream/cuda_reads.py` and `cache/cuda_chunks.py`.
+simulator. Tests `stream/devices/cuda_reads.py` and `devices/cuda/chunks.py`.
 """
 
 from __future__ import annotations
@@ -23,17 +23,18 @@ from tests.stream.edits import Model
 from tests.stream.test_reads import filled, programs
 
 import isthmus as ist
+from isthmus.devices import choose
+from isthmus.devices.cuda import gpu_space, list_mover
+from isthmus.devices.cuda.gpu_space import CardSpace
+from isthmus.devices.cuda.kernels import skeleton
 from isthmus.errors import BatchError, BudgetError
-from isthmus.kernels import correction
-from isthmus.kernels.cuda import shim, skeleton
-from isthmus.link import card_space, list_mover
-from isthmus.link.card_space import CardSpace
-from isthmus.runtime import device
-from isthmus.stream import cuda_reads
-from isthmus.stream.cuda_listed import Listed
-from isthmus.stream.cuda_reads import CudaReads, address
-from isthmus.stream.monotone import MaintainedMonotone
-from isthmus.stream.recipes import RECIPES
+from isthmus.kernels.compile import cuda_module
+from isthmus.kernels.stream import correction
+from isthmus.stream.devices import cuda_reads
+from isthmus.stream.devices.cuda_reads import CudaReads, address
+from isthmus.stream.devices.cuda_vertex_list import Listed
+from isthmus.stream.maintain.monotone import MaintainedMonotone
+from isthmus.stream.stream_recipes import RECIPES
 
 __all__ = ["card", "tight"]  # fixtures
 GPU, MODEL = "cuda:0", "model:rtx2080ti"
@@ -330,10 +331,10 @@ def test_a_budget_is_for_all_near_memory(
     """Except the room for rows, and to move lists. Vertices that come later take what lists leave; the rest comes on
     top.
     """
-    monkeypatch.setattr(card_space, "ROOM", 1)
+    monkeypatch.setattr(gpu_space, "ROOM", 1)
     monkeypatch.setattr(list_mover, "WINDOW", 1)
     draw, weighed = np.random.default_rng(3), Weighed()
-    monkeypatch.setattr(device, "open_card", lambda number: weighed)
+    monkeypatch.setattr(choose, "open_card", lambda number: weighed)
     graph = ist.read((draw.integers(0, 2000, 40_000), draw.integers(0, 2000, 40_000)), directed=True, parallel="drop")
     budget = 1_500_000
     with ist.stream(graph, [ist.BFS(source=0)], device=GPU, policy=policy, memory=budget) as live:
@@ -362,7 +363,7 @@ def test_a_batch_during_which_memory_is_full_is_undone(
 ) -> None:
     """Whichever allocation fails, answers stay as they were, and the batch can be applied later."""
     full, failed = FullOnce(), 0
-    monkeypatch.setattr(device, "open_card", lambda number: full)
+    monkeypatch.setattr(choose, "open_card", lambda number: full)
     graph, changes = skewed()
     wanted = [ist.SSSP(source=0), ist.WeaklyConnectedComponents()]
     with ist.stream(graph, wanted, device=GPU, memory="30%", policy=policy) as live:
@@ -419,7 +420,7 @@ def test_memory_is_freed_whenever_the_card_fails(
     graph, changes = skewed()
     how: dict[str, Any] = {"device": GPU, "memory": "30%", "policy": policy, "threads": 2}
     failing = FailingCard(waits=1 << 30)
-    monkeypatch.setattr(device, "open_card", lambda number: failing)
+    monkeypatch.setattr(choose, "open_card", lambda number: failing)
     with ist.stream(graph, [ist.SSSP(source=0)], **how) as live:
         opening = (1 << 30) - failing.waits
         live.apply(**changes[0])
@@ -527,7 +528,7 @@ def test_room_for_more_rows_is_taken_when_a_batch_has_all_that_it_needs(
     limit = Full.limit
     for grows in (False, True):
         full = Full()
-        monkeypatch.setattr(device, "open_card", lambda number, full=full: full)
+        monkeypatch.setattr(choose, "open_card", lambda number, full=full: full)
         with (
             ist.stream(graph, [ist.BFS(source=0)], device=GPU, policy="grapin-zc") as live,
             monkeypatch.context() as patched,
@@ -562,7 +563,7 @@ def test_a_stream_that_began_small_submits_no_more_work_than_another(
 
 
 def test_a_gpu_that_is_too_small_is_not_answered_with_a_larger_budget(card: LazyCard, tight: None) -> None:
-    card.bytes = device.SPARE + 2_000
+    card.bytes = choose.SPARE + 2_000
     graph = ist.read(([0, 1], [1, 2]), directed=True)
     for memory in (None, 2_000):
         with pytest.raises(
@@ -578,7 +579,9 @@ def test_recipes_compared(card: LazyCard, tight: None, tmp_path: Any) -> None:
     assert list(found.runs) == list(RECIPES)
 
 
-@pytest.mark.skipif(not shim.simulated(), reason="set NUMBA_ENABLE_CUDASIM=1 to run kernels in numba-cuda's simulator")
+@pytest.mark.skipif(
+    not cuda_module.simulated(), reason="set NUMBA_ENABLE_CUDASIM=1 to run kernels in numba-cuda's simulator"
+)
 @pytest.mark.parametrize(
     ("policy", "name"),
     [

@@ -18,7 +18,7 @@ from tests.covering import covering, missed
 from tests.gaps import gapped
 
 import isthmus as ist
-from isthmus.runtime.settling import SettlingPartitions
+from isthmus.runtime.executor.settling_partitions import SettlingPartitions
 
 __all__ = ["tight"]  # a fixture
 NAMES = ("skewed", "skewed-real", "grid", "star", "path", "loops-and-parallels", "one-loop", "no-edges", "strings")

@@ -16,8 +16,8 @@ from isthmus.engines.compaction import Compaction, halves
 from isthmus.engines.engine import Buffer, Rows, Task, packed
 from isthmus.engines.zero_copy import ZeroCopy
 from isthmus.frontier import Frontier
-from isthmus.graph.files import aligned_empty
 from isthmus.graph.lists import Lists
+from isthmus.graph.store.files import aligned_empty
 from isthmus.link import packers
 
 KINDS = [(target, weight) for target in (np.uint32, np.uint64) for weight in (None, np.int32, np.float64)]

@@ -9,7 +9,7 @@ from tests import sides
 from tests.engines.test_compaction import KINDS, activities
 
 from isthmus.engines.unified import Unified
-from isthmus.graph.files import aligned_empty
+from isthmus.graph.store.files import aligned_empty
 from isthmus.link.pages import Pages
 
 BLOCK = sides.BLOCK

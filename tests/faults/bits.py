@@ -35,7 +35,7 @@ from typing import Any
 from tests.faults.log_streams import BATCHES, Scenario, Streams, edges
 
 import isthmus as ist
-from isthmus.stream import frames, segments
+from isthmus.stream.log import frames, segments
 
 # What is wrong with a folder in which a file has this content; None: nothing.
 Judge = Callable[[Path, bytes], str | None]
@@ -112,7 +112,7 @@ class Files:
         return self.streams.template(scenario)
 
     def seed(self, folder: Path) -> int:
-        from isthmus.stream.recovery import manifest_of
+        from isthmus.stream.log.recovery import manifest_of
 
         return int(manifest_of(folder)["seed"], 16)
 

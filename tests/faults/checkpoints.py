@@ -31,8 +31,8 @@ from tests.faults.damage import ALLOWED, FAULTS, REFUSED, Tally, examined
 import isthmus as ist
 from isthmus import sizes
 from isthmus.errors import IsthmusError
-from isthmus.graph.blocks import checksums
-from isthmus.graph.sealing import digest, sealed
+from isthmus.graph.store.blocks import checksums
+from isthmus.graph.store.sealed_json import digest, sealed
 
 SMALL = {
     "piece": 1000,

@@ -13,9 +13,9 @@ from pathlib import Path
 from typing import Any
 
 import isthmus as ist
-from isthmus.graph.holder import Holder
-from isthmus.stream import log as logs
-from isthmus.stream.logged import LOCK
+from isthmus.graph.locks.holder import Holder
+from isthmus.stream.log import log_writer as logs
+from isthmus.stream.log.logged import LOCK
 
 BATCHES = 8
 OPENED = 20  # times, at most, in one process

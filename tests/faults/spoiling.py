@@ -16,9 +16,9 @@ import numpy as np
 import pyarrow as pa
 
 import isthmus as ist
-from isthmus.graph.blocks import checksums
-from isthmus.graph.files import BLOCK, padded
-from isthmus.graph.sealing import digest, sealed
+from isthmus.graph.store.blocks import checksums
+from isthmus.graph.store.files import BLOCK, padded
+from isthmus.graph.store.sealed_json import digest, sealed
 
 MANIFEST = "manifest.json"
 Random = np.random.Generator

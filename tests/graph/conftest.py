@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from isthmus.graph.manifest import Manifest
-from isthmus.graph.store import Store
-from isthmus.graph.writer import StoreWriter
+from isthmus.graph.store.manifest import Manifest
+from isthmus.graph.store.store import Store
+from isthmus.graph.store.writer import StoreWriter
 
 Forge = Callable[..., Store]
 

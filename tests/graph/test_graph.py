@@ -11,7 +11,7 @@ import pytest
 import isthmus as ist
 from isthmus.errors import StoreError
 from isthmus.graph.graph import Graph
-from isthmus.graph.store import Store
+from isthmus.graph.store.store import Store
 
 LOOPS = np.array([[0, 0], [0, 1], [0, 1], [1, 2], [3, 3]])
 

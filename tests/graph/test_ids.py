@@ -13,7 +13,7 @@ import pytest
 import isthmus as ist
 from isthmus.errors import StoreError, UnknownVertexError
 from isthmus.graph.graph import Graph
-from isthmus.graph.store import Store
+from isthmus.graph.store.store import Store
 
 EDGES = [(0, 2), (1, 2), (2, 0), (2, 1), (3, 2)]  # positions in the lists of ids below; 2 is the hub
 KINDS: dict[str, list[Any]] = {

@@ -13,8 +13,8 @@ import isthmus as ist
 from isthmus.errors import StoreError
 from isthmus.graph.graph import Graph
 from isthmus.graph.order import degrees, hub_order
-from isthmus.graph.store import Store
-from isthmus.graph.verify import verify
+from isthmus.graph.store.store import Store
+from isthmus.graph.store.verify import verify
 
 
 def arrays(graph: Graph) -> dict[str, bytes]:

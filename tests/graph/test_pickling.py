@@ -1,6 +1,6 @@
 """Graphs and results in other processes: pickled by path and contents, never by the numbers of open files.
 
-Tests `graph/graph.py`, `graph/store.py` and `runtime/result.py`.
+Tests `graph/graph.py`, `graph/store/store.py` and `runtime/results/result.py`.
 """
 
 from __future__ import annotations

@@ -9,14 +9,14 @@ import numpy as np
 import pytest
 
 import isthmus as ist
-from isthmus.graph.change import Edits
-from isthmus.graph.files import BLOCK, aligned_empty
-from isthmus.graph.overlay_graph import OverlayGraph
-from isthmus.kernels.packed import DELETE, INSERT
-from isthmus.link.calibrate import GUESS
+from isthmus.graph.changing.change import Edits
+from isthmus.graph.overlay.overlay_graph import OverlayGraph
+from isthmus.graph.store.files import BLOCK, aligned_empty
+from isthmus.kernels.changing.packed_array import DELETE, INSERT
 from isthmus.link.link import Extents
-from isthmus.link.opening import open_link
+from isthmus.link.open import open_link
 from isthmus.link.patched import PatchedLink
+from isthmus.link.profile.calibration import GUESS
 from isthmus.link.requests import ListSpans
 
 

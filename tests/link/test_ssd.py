@@ -1,5 +1,5 @@
-"""`link/ssd.py`, `graph/extent_reader.py`: what is read, in how many requests, and what happens if the disk or the
-system will not play.
+"""`link/ssd.py`, `graph/store/extent_reader.py`: what is read, in how many requests, and what happens if the disk or
+the system will not play.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ import pytest
 
 import isthmus as ist
 from isthmus.errors import StoreError
-from isthmus.graph import extent_reader
-from isthmus.graph.files import BLOCK, aligned_empty
-from isthmus.kernels import aio
-from isthmus.link.calibrate import GUESS
+from isthmus.graph.store import extent_reader
+from isthmus.graph.store.files import BLOCK, aligned_empty
+from isthmus.kernels.store import aio
 from isthmus.link.link import Extents
+from isthmus.link.profile.calibration import GUESS
 from isthmus.link.ssd import SsdLink
 
 SECTIONS = ["out.targets", "out.weights"]

@@ -1,5 +1,5 @@
-"""Functions give NetworkX's answers, on graphs with nodes of many kinds: those of `networkx/paths.py`,
-`networkx/distances.py`, `networkx/reach.py`, `networkx/components.py`, `networkx/triangles.py` and
+"""Functions give NetworkX's answers, on graphs with nodes of many kinds: those of `networkx/path_functions.py`,
+`networkx/distances.py`, `networkx/reach.py`, `networkx/component_functions.py`, `networkx/triangle_functions.py` and
 `networkx/centrality.py`.
 """
 

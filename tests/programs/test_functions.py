@@ -10,7 +10,7 @@ import pytest
 
 import isthmus as ist
 from isthmus.errors import ProgramError
-from isthmus.kernels.atomics import atomic_add as add
+from isthmus.kernels.compile.atomics import atomic_add as add
 from isthmus.programs.functions import Functions, unrolled
 from isthmus.programs.message import Message
 

@@ -1,7 +1,8 @@
 """Whole weights beyond 32 bits: lengths are exact beyond 2**53 and stop below the largest 64-bit number, in memory and
 from afar.
 
-Tests `programs/sssp.py`, `programs/widest_path.py`, `programs/minimum_spanning_forest.py` and `programs/pagerank.py`.
+Tests `programs/algorithms/sssp.py`, `programs/algorithms/widest_path.py`,
+`programs/algorithms/minimum_spanning_forest.py` and `programs/algorithms/pagerank.py`.
 """
 
 from __future__ import annotations

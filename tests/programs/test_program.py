@@ -13,8 +13,8 @@ import pytest
 from tests.caches import quiet, without_programs
 
 import isthmus as ist
-from isthmus.kernels.atomics import atomic_add
-from isthmus.kernels.kept import kernels_folder
+from isthmus.kernels.compile.atomics import atomic_add
+from isthmus.kernels.compile.code_cache import kernels_folder
 
 INT_MAX, INT_MIN = 2**63 - 1, -(2**63)
 OWN = """

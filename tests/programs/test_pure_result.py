@@ -17,28 +17,28 @@ from tests.programs.ways import columns, skewed
 import isthmus as ist
 import isthmus.programs
 from isthmus.errors import OptionError
-from isthmus.programs.betweenness_centrality import Betweenness
-from isthmus.programs.bfs import BFS
-from isthmus.programs.circuit import Circuit, path_resistances
-from isthmus.programs.core_number import CoreNumber
-from isthmus.programs.delta_pagerank import DeltaPageRank
-from isthmus.programs.katz import Katz, LiveKatz
-from isthmus.programs.label_propagation import LabelPropagation
-from isthmus.programs.live_pagerank import LivePageRank
-from isthmus.programs.local_clustering_coefficient import LocalClustering
-from isthmus.programs.minimum_spanning_forest import SpanningForest
-from isthmus.programs.multi_source_bfs import MultiSourceBFS
-from isthmus.programs.nn_inference import Inference, Layers
-from isthmus.programs.pagerank import FixedPageRank, PageRank
-from isthmus.programs.personalized_pagerank import PersonalizedPageRank
-from isthmus.programs.php import PHP, LivePHP
+from isthmus.programs.algorithms.betweenness_centrality import Betweenness
+from isthmus.programs.algorithms.bfs import BFS
+from isthmus.programs.algorithms.circuit import Circuit, path_resistances
+from isthmus.programs.algorithms.core_number import CoreNumber
+from isthmus.programs.algorithms.katz import Katz, LiveKatz
+from isthmus.programs.algorithms.label_propagation import LabelPropagation
+from isthmus.programs.algorithms.local_clustering_coefficient import LocalClustering
+from isthmus.programs.algorithms.minimum_spanning_forest import SpanningForest
+from isthmus.programs.algorithms.multi_source_bfs import MultiSourceBFS
+from isthmus.programs.algorithms.nn_inference import Inference, Layers
+from isthmus.programs.algorithms.pagerank import FixedPageRank, PageRank
+from isthmus.programs.algorithms.personalized_pagerank import PersonalizedPageRank
+from isthmus.programs.algorithms.php import PHP, LivePHP
+from isthmus.programs.algorithms.sssp import SSSP
+from isthmus.programs.algorithms.strongly_connected_components import StrongComponents
+from isthmus.programs.algorithms.triangle_count import TriangleCount
+from isthmus.programs.algorithms.weakly_connected_components import Components, Labels
+from isthmus.programs.algorithms.widest_path import WidestPath
 from isthmus.programs.predecessors import Predecessors
-from isthmus.programs.sssp import SSSP
+from isthmus.programs.scores.delta_pagerank import DeltaPageRank
+from isthmus.programs.scores.live_pagerank import LivePageRank
 from isthmus.programs.strengths import Strengths
-from isthmus.programs.strongly_connected_components import StrongComponents
-from isthmus.programs.triangle_count import TriangleCount
-from isthmus.programs.weakly_connected_components import Components, Labels
-from isthmus.programs.widest_path import WidestPath
 
 VERTICES = 400
 STEPS: dict[str, Any] = {"policy": "filter", "memory": "1%", "far": "ram", "threads": 2}

@@ -15,8 +15,8 @@ from isthmus.report.series import series
 from isthmus.report.svg import FAINT, GRID, INK, inline, own_ids
 from isthmus.report.template import STYLE
 from isthmus.report.time_parts import PARTS
-from isthmus.runtime.iteration import Iteration
-from isthmus.runtime.trace import Trace
+from isthmus.runtime.trace.iteration import Iteration
+from isthmus.runtime.trace.trace import Trace
 
 # Severe protanopia and deuteranopia, in linear RGB (Machado, Oliveira and Fernandes 2009).
 SIGHT = {

@@ -14,7 +14,7 @@ import isthmus as ist
 from isthmus.errors import OptionError, StoreError
 from isthmus.memory import format_size
 from isthmus.report import page
-from isthmus.runtime.trace import Trace
+from isthmus.runtime.trace.trace import Trace
 
 VOID = {"meta", "br", "path", "use", "image", "rect"}
 AIM = 300_000  # bytes

@@ -7,8 +7,8 @@ import pytest
 
 from isthmus.policies.policy import COMPACTION, FILTER, NOTHING, ZERO_COPY
 from isthmus.report.series import BINS, ROWS, UNKNOWN, choice_map, series
-from isthmus.runtime.iteration import Iteration
-from isthmus.runtime.trace import Trace
+from isthmus.runtime.trace.iteration import Iteration
+from isthmus.runtime.trace.trace import Trace
 
 
 def iteration(number, choices=None, **facts):

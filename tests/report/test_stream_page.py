@@ -15,9 +15,9 @@ import isthmus as ist
 from isthmus.errors import OptionError
 from isthmus.memory import format_size
 from isthmus.report import stream_page
-from isthmus.stream.compare import StreamComparison, StreamRun
-from isthmus.stream.reads import Transfer
-from isthmus.stream.recipes import RECIPES, stream_recipe
+from isthmus.stream.devices.reads import Transfer
+from isthmus.stream.stream_comparison import StreamComparison, StreamRun
+from isthmus.stream.stream_recipes import RECIPES, stream_recipe
 
 DEVICE = "model:a5000"
 ANSWER = ["Result", "Top vertices", "Distribution"]

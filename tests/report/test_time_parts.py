@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from isthmus.report.time_parts import PARTS, time_parts
-from isthmus.runtime.iteration import Iteration
-from isthmus.runtime.trace import Trace
+from isthmus.runtime.trace.iteration import Iteration
+from isthmus.runtime.trace.trace import Trace
 
 
 @pytest.mark.parametrize(("wait", "kernel"), [(1.0, 2.0), (0.0, 0.0), (4.0, 4.0)])

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 import isthmus as ist
-from isthmus.kernels.compiling import COMPILING, PREPARING
-from isthmus.programs.bfs import BFS
+from isthmus.kernels.compile.compile_clock import COMPILING, PREPARING
+from isthmus.programs.algorithms.bfs import BFS
 from isthmus.runtime import execute
 
 PAUSE = 0.6

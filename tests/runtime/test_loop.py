@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 
 import isthmus as ist
-from isthmus.runtime import budget
-from isthmus.runtime.iteration import Iteration
 from isthmus.runtime.loop import Loop
-from isthmus.runtime.trace import Trace
+from isthmus.runtime.near import budget
+from isthmus.runtime.trace.iteration import Iteration
+from isthmus.runtime.trace.trace import Trace
 
 
 @pytest.mark.parametrize(("edges", "bound"), [(10, True), (49, True), (51, False), (10**6, False)])

@@ -1,6 +1,7 @@
 """The published systems' mechanisms: each does what it is for, so that switching it off shows.
 
-Tests the recipes of `policies/recipes/__init__.py` as `runtime/loop.py` and `runtime/modelled.py` carry them out.
+Tests the recipes of `policies/recipes/__init__.py` as `runtime/loop.py` and `devices/model/run_clock.py` carry them
+out.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ import numpy as np
 import pytest
 
 import isthmus as ist
-from isthmus.link.managed import ManagedMemory
+from isthmus.devices.model.managed_memory import ManagedMemory
 
 DEVICE = "model:rtx2080ti"
 PUBLISHED = ["filter", "subway", "emogi", "unified", "grus", "scaph", "hytgraph"]
@@ -283,7 +284,7 @@ def test_pages_are_part_of_the_budget(graph: Any, monkeypatch: Any, policy: str,
             made.append(memory.size)
             super().__init__(sections, paging, memory)
 
-    monkeypatch.setattr("isthmus.link.model.ManagedMemory", Counted)
+    monkeypatch.setattr("isthmus.devices.model.link.ManagedMemory", Counted)
     facts = run(graph, "sssp", policy, memory=memory).summary()["memory"]
     assert made == [facts["split"]["cache"]] and made[0] >= 4096
     assert facts["near_peak"] <= facts["budget"]

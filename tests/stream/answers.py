@@ -12,7 +12,7 @@ from tests.stream.plain import Plain
 
 import isthmus as ist
 from isthmus.programs.catalogue import ALGORITHMS
-from isthmus.stream.wanted import Wanted
+from isthmus.stream.maintain.program_request import Wanted
 
 TOL = 1e-6
 ALPHA = 0.005  # of Katz: below 1 / the largest eigenvalue of graphs of a few dozen vertices with small weights

@@ -10,12 +10,12 @@ from typing import Any
 
 import numpy as np
 
-from isthmus.graph.advancing import Gathered
-from isthmus.graph.changing import ChangingGraph
-from isthmus.graph.packed_lists import PackedLists
-from isthmus.stream.home import Home
+from isthmus.graph.changing.advancing import Gathered
+from isthmus.graph.changing.changing_graph import ChangingGraph
+from isthmus.graph.changing.packed_lists import PackedLists
+from isthmus.stream.edge_location import Home
 from isthmus.stream.live import Live
-from isthmus.stream.unlogged import Unlogged
+from isthmus.stream.log.unlogged import Unlogged
 
 WITHHELD = {"arrays", "lists", "targets", "weights", "slots", "bits", "weighted"}
 NOWHERE = 0xFFFFFFFF  # a target of no list

@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 from tests.stream.plain import Plain
 
-from isthmus.graph.changing import ChangingGraph
-from isthmus.graph.packed_lists import LINE, PackedLists
+from isthmus.graph.changing.changing_graph import ChangingGraph
+from isthmus.graph.changing.packed_lists import LINE, PackedLists
 
 
 def assert_packed(side: PackedLists) -> None:

@@ -11,8 +11,8 @@ import networkx as nx
 import numpy as np
 
 import isthmus as ist
-from isthmus.graph.change import Edits
-from isthmus.kernels.packed import DELETE, INSERT, REWEIGH
+from isthmus.graph.changing.change import Edits
+from isthmus.kernels.changing.packed_array import DELETE, INSERT, REWEIGH
 
 Row = tuple[int, Any, Any, Any]  # wish, source, target, weight
 

@@ -16,9 +16,9 @@ import numpy as np
 import pytest
 
 import isthmus as ist
-from isthmus.kernels.atomics import atomic_exchange, fence
+from isthmus.kernels.compile.atomics import atomic_exchange, fence
 from isthmus.programs import dependencies
-from isthmus.stream.monotone import MaintainedMonotone
+from isthmus.stream.maintain.monotone import MaintainedMonotone
 
 THREADS, HEADS, TAILS = 4, 6, 240
 SECONDS, ROUNDS = 60.0, 12  # threads overlap in nearly every round, unless the machine is very busy

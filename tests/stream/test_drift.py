@@ -1,5 +1,5 @@
 """A thousand batches: scores are as near to the answer as after the first, and so is what is kept beside them
-(`stream/residuals.py`).
+(`stream/maintain/residuals.py`).
 """
 
 from __future__ import annotations

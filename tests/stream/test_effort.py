@@ -1,5 +1,5 @@
-"""What a small batch costs (`stream/maintained.py`): the edges that each program reads, against those of a computation
-from scratch.
+"""What a small batch costs (`stream/maintain/maintained.py`): the edges that each program reads, against those of a
+computation from scratch.
 """
 
 from __future__ import annotations

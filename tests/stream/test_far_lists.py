@@ -1,4 +1,5 @@
-"""Maintained programs on lists that are far (`stream/maintained.py`): some lists at a time, and nothing else is read.
+"""Maintained programs on lists that are far (`stream/maintain/maintained.py`): some lists at a time, and nothing else
+is read.
 
 The graph is the one of tests/stream/far.py: what a program did not ask for is wrong there, so that answers would be.
 """
@@ -15,7 +16,7 @@ from tests.stream.far import FarGraph, far_stream
 from tests.stream.plain import Plain
 
 import isthmus as ist
-from isthmus.kernels.packed import DELETE, INSERT, REWEIGH
+from isthmus.kernels.changing.packed_array import DELETE, INSERT, REWEIGH
 
 TITLES = [case.title for case in cases(0)]
 

@@ -1,5 +1,5 @@
-"""Streams whose edges stay on disk (`stream/home.py`, `stream/merger.py`, `stream/room.py`): the same answers, within
-the budget, with merges while batches go on.
+"""Streams whose edges stay on disk (`stream/edge_location.py`, `stream/merger.py`, `stream/memory_plan.py`): the same
+answers, within the budget, with merges while batches go on.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ from tests.stream.test_far_lists import Batches
 
 import isthmus as ist
 from isthmus.errors import BudgetError, OptionError, StoreError
-from isthmus.graph import merging
-from isthmus.graph.overlay_graph import OverlayGraph
+from isthmus.graph.overlay import merged_store
+from isthmus.graph.overlay.overlay_graph import OverlayGraph
 from isthmus.stream.merger import FULL
 
 pytestmark = pytest.mark.timeout(300)  # they may have to compile
@@ -42,7 +42,7 @@ def store(tmp_path: Path) -> Path:
 
 def stored(batches: Batches, folder: Path) -> Any:
     """The graph that the batches begin with, on disk."""
-    from isthmus.graph.build import store_again
+    from isthmus.graph.ingest.build import store_again
 
     return store_again(batches.plain.read(), folder / "g.isthmus")
 
@@ -147,7 +147,7 @@ def random_batch(draw: np.random.Generator, count: int, top: int) -> dict[str, A
 
 def test_changes_are_merged_while_batches_go_on(store: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The merge is held up until some batches have come meanwhile; they are not lost."""
-    draw, may_go, begun, plain = np.random.default_rng(1), threading.Event(), threading.Event(), merging.merged
+    draw, may_go, begun, plain = np.random.default_rng(1), threading.Event(), threading.Event(), merged_store.merged
 
     def slow(*given: Any) -> Any:
         begun.set()
@@ -158,7 +158,7 @@ def test_changes_are_merged_while_batches_go_on(store: Path, monkeypatch: pytest
         ist.open(store) as graph,
         ist.stream(graph, [ist.SSSP(source=0), "weakly_connected_components"], memory="5%", threads=2) as live,
     ):
-        monkeypatch.setattr(merging, "merged", slow)
+        monkeypatch.setattr(merged_store, "merged", slow)
         live._merger._room = live._merger._due = 20_000
         while not begun.is_set():
             live.apply(**random_batch(draw, 200, 1100))
@@ -180,13 +180,13 @@ def test_changes_are_merged_while_batches_go_on(store: Path, monkeypatch: pytest
 
 
 def test_batches_wait_for_a_merge_when_there_is_no_room(store: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    draw, plain = np.random.default_rng(1), merging.merged
+    draw, plain = np.random.default_rng(1), merged_store.merged
 
     def slow(*given: Any) -> Any:
         time.sleep(0.3)
         return plain(*given)
 
-    monkeypatch.setattr(merging, "merged", slow)
+    monkeypatch.setattr(merged_store, "merged", slow)
     with ist.open(store) as graph, ist.stream(graph, [ist.BFS(source=0)], memory="5%") as live:
         live._merger._room = live._merger._due = 20_000
         for _ in range(30):
@@ -196,14 +196,14 @@ def test_batches_wait_for_a_merge_when_there_is_no_room(store: Path, monkeypatch
 
 
 def test_a_merge_that_fails_is_told_and_tried_again(store: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    draw, plain, tries = np.random.default_rng(1), merging.merged, itertools.count()
+    draw, plain, tries = np.random.default_rng(1), merged_store.merged, itertools.count()
 
     def failing(*given: Any) -> Any:
         if next(tries) == 0:
             raise StoreError("no space left on device")
         return plain(*given)
 
-    monkeypatch.setattr(merging, "merged", failing)
+    monkeypatch.setattr(merged_store, "merged", failing)
     with ist.open(store) as graph, ist.stream(graph, [ist.BFS(source=0)], memory="5%") as live:
         live._merger._room = live._merger._due = 20_000
         for _ in range(60):
@@ -340,7 +340,7 @@ def test_a_folder_that_cannot_be_written_to_is_told_once_and_ends_in_one_clear_e
     with ist.stream(store, [ist.BFS(source=0)], memory="5%") as live:
         live._merger._room = live._merger._due = 20_000
         with monkeypatch.context() as broken:
-            broken.setattr(merging, "merged", failing)
+            broken.setattr(merged_store, "merged", failing)
             with pytest.raises(
                 BudgetError, match=r"the batch was not applied: .* of earlier changes fill .*: cannot write here: Perm"
             ):
@@ -365,7 +365,12 @@ def test_a_folder_that_cannot_be_written_to_is_told_once_and_ends_in_one_clear_e
 
 def test_closing_stops_a_merge(store: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """It does not write the rest of the new store first."""
-    draw, begun, portions, plain = np.random.default_rng(1), threading.Event(), itertools.count(1), merging.in_order
+    draw, begun, portions, plain = (
+        np.random.default_rng(1),
+        threading.Event(),
+        itertools.count(1),
+        merged_store.in_order,
+    )
 
     def slow(*given: Any) -> Any:
         next(portions)
@@ -373,13 +378,13 @@ def test_closing_stops_a_merge(store: Path, monkeypatch: pytest.MonkeyPatch) -> 
         time.sleep(0.2)
         return plain(*given)
 
-    monkeypatch.setattr(merging, "in_order", slow)
+    monkeypatch.setattr(merged_store, "in_order", slow)
     with ist.open(store) as graph, ist.stream(graph, [ist.BFS(source=0)], memory="5%") as live:
         live._merger._room = live._merger._due = 10_000
         while not begun.is_set():
             live.apply(**random_batch(draw, 100, 1100))
         overlay = live.graph.sides["out"].overlay
-        in_all = sum(1 for _ in merging.windows(overlay, 8))
+        in_all = sum(1 for _ in merged_store.windows(overlay, 8))
     assert in_all > 20 and next(portions) < 10
     assert [path.name for path in store.parent.iterdir()] == ["g.isthmus"]
     assert not [thread.name for thread in threading.enumerate() if thread.name == "isthmus-merge"]

@@ -1,5 +1,5 @@
-"""Readers in other threads see one batch (`stream/publication.py`): its number, its values and its ids, while the next
-ones are applied.
+"""Readers in other threads see one batch (`stream/results/publication.py`): its number, its values and its ids, while
+the next ones are applied.
 
 Every step of a batch is followed by a pause, so that readers get between all of them; and batches go on until reads
 really overlapped them.
@@ -16,10 +16,10 @@ import numpy as np
 import pytest
 
 import isthmus as ist
-from isthmus.graph.changing import ChangingGraph
-from isthmus.stream.monotone import MaintainedMonotone
-from isthmus.stream.publication import Publication
-from isthmus.stream.spreading import MaintainedSpreading
+from isthmus.graph.changing.changing_graph import ChangingGraph
+from isthmus.stream.maintain.maintained_scores import MaintainedSpreading
+from isthmus.stream.maintain.monotone import MaintainedMonotone
+from isthmus.stream.results.publication import Publication
 
 LENGTH = 30
 SECONDS = 25.0

@@ -9,12 +9,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any
 
+from isthmus.devices.cuda.list_mover import ListMover
 from isthmus.engines.cache import Held
 from isthmus.engines.engine import Delivery, Side
 from isthmus.frontier import Activity, Frontier
 from isthmus.graph.lists import Lists
 from isthmus.link.link import Array
-from isthmus.link.list_mover import ListMover
 
 __all__ = ["Cache", "Held"]
 

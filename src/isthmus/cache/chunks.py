@@ -24,10 +24,10 @@ from typing import Any
 
 import numpy as np
 
-from isthmus.kernels import hot
-from isthmus.kernels.keep import keep_rows
+from isthmus.devices.cuda.list_mover import ListMover
+from isthmus.kernels.cache import hot_lists
+from isthmus.kernels.cache.list_layout import keep_rows
 from isthmus.link.link import Array
-from isthmus.link.list_mover import ListMover
 
 CHUNKS = 128  # Grapin: 32 MB of 4 GB
 LOST = 16  # a chunk is compacted when it has lost this part of its entries
@@ -132,22 +132,22 @@ class ChunkedLists:
 
     def _drop_keys(self, keys: Array) -> Array:
         dropped = np.zeros(self.count, np.int64)
-        hot.drop_keys(keys, *self._index, self.chunk, dropped)
+        hot_lists.drop_keys(keys, *self._index, self.chunk, dropped)
         return dropped
 
     def _drop_unwanted(self, first: int, last: int) -> Array:
         dropped = np.zeros(self.count, np.int64)
-        hot.drop_unwanted(first, last, self.wanted, *self._index, self.chunk, dropped)
+        hot_lists.drop_unwanted(first, last, self.wanted, *self._index, self.chunk, dropped)
         return dropped
 
     def _forget_dropped(self, chunk: int) -> None:
         members = self.members[chunk]
-        self.members[chunk] = members[: hot.still_placed(members, self.begins)]
+        self.members[chunk] = members[: hot_lists.still_placed(members, self.begins)]
 
     def _compact(self, chunk: int) -> None:
         """Within a chunk: move the lists that are left to its front."""
         members = self.members[chunk]
-        count, used = hot.compact(members, chunk * self.chunk, *self._index, *self._arrays)
+        count, used = hot_lists.compact(members, chunk * self.chunk, *self._index, *self._arrays)
         self.members[chunk], self.used[chunk] = members[:count].copy(), used
 
     def _fill_across(self, touched: Array) -> None:
@@ -175,13 +175,13 @@ class ChunkedLists:
         """Move the last of these lists to `at` in another chunk, as far as there is room; returns how many, and their
         entries.
         """
-        moved, entries = hot.pour(members, members.size, at, room, *self._index, *self._arrays)
+        moved, entries = hot_lists.pour(members, members.size, at, room, *self._index, *self._arrays)
         return int(moved), int(entries)
 
     def _allocate(self, lengths: Array, heat: Callable[[Array], Array]) -> Array:
         """Reserve places for wanted lists that have none, the hottest first; returns their keys by place."""
         keys = np.flatnonzero((self.wanted != 0) & (self.begins < 0))
-        keys = keys[np.argsort(np.uint16(4 * hot.MOST) - heat(keys), kind="stable")]  # a radix sort, for 16 bits
+        keys = keys[np.argsort(np.uint16(4 * hot_lists.MOST) - heat(keys), kind="stable")]  # a radix sort, for 16 bits
         return self._place(keys, lengths[keys])
 
     def admit(self, keys: Array, lengths: Array) -> Array:
@@ -194,7 +194,7 @@ class ChunkedLists:
             self.wanted[keys] = 0
             return keys[:0]
         order = np.argsort(self.used, kind="stable")  # the emptiest chunk first
-        hot.allocate(keys, lengths, order, self.chunk, self.used, self.begins, self.sizes, self.wanted)
+        hot_lists.allocate(keys, lengths, order, self.chunk, self.used, self.begins, self.sizes, self.wanted)
         placed = keys[self.begins[keys] >= 0]
         placed = placed[np.argsort(self.begins[placed], kind="stable")]
         chunks = self.begins[placed] // self.chunk
@@ -262,12 +262,14 @@ class ChunkedLists:
 
     def _copy(self, froms: Array, tos: Array, lengths: Array) -> None:
         """Copy lists to places that none of them had."""
-        self._team.split(lambda a, b: hot.copy_lists(a, b, froms, tos, lengths, *self._arrays), froms.size)
+        self._team.split(lambda a, b: hot_lists.copy_lists(a, b, froms, tos, lengths, *self._arrays), froms.size)
 
     def load(self, keys: Array, offset: int, lists: tuple[Array, Array], targets: Array, weights: Array) -> None:
         """Fill the places of these keys, lists of a side whose keys begin at `offset`, from its far arrays."""
         given = (offset, *lists, targets, weights if self.weights is not None else targets[:0])
-        self._team.split(lambda a, b: hot.load(keys, a, b, *given, self.begins, self.held, *self._arrays), keys.size)
+        self._team.split(
+            lambda a, b: hot_lists.load(keys, a, b, *given, self.begins, self.held, *self._arrays), keys.size
+        )
 
     def refresh(
         self,
@@ -285,7 +287,8 @@ class ChunkedLists:
         given = (offset, changes.cuts, changes.others, changes.actions, changes.positions, *lists)
         far = (targets, weights if self.weights is not None else targets[:0])
         self._team.split(
-            lambda a, b: hot.refresh(keys, groups, a, b, *given, *far, self.begins, self.held, *self._arrays), keys.size
+            lambda a, b: hot_lists.refresh(keys, groups, a, b, *given, *far, self.begins, self.held, *self._arrays),
+            keys.size,
         )
 
     def keep(

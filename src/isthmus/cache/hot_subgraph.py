@@ -38,11 +38,11 @@ from isthmus.cache.chunks import ChunkedLists
 from isthmus.cache.hotness import INTERVAL
 from isthmus.cache.uses import Uses
 from isthmus.cache.vertex_cache import pieces
+from isthmus.devices.cuda.list_mover import ListMover
 from isthmus.engines.engine import Delivery, Rows, Side, Task
 from isthmus.frontier import Frontier
 from isthmus.graph.lists import Lists
 from isthmus.link.link import Array
-from isthmus.link.list_mover import ListMover
 
 LEAST_SPARE, MOST_SPARE = 32, 2  # parts of the memory that are free for lists that the next period reads
 AT_ONCE = 4  # periods that room is made for at once, as it takes a pass over all lists

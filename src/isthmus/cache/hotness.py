@@ -37,7 +37,7 @@ import numpy as np
 
 from isthmus.frontier import Array, Frontier
 from isthmus.graph.lists import Lists
-from isthmus.kernels import hotness as kernels
+from isthmus.kernels.cache import use_counts as kernels
 
 INTERVAL = 0.1  # vertices processed between two checks, as a share of all; measured: docs/decisions.md
 CHANGED = 0.3  # HyTGraph: smaller changes of the candidates are not worth a refresh

@@ -12,7 +12,7 @@ import threading
 import numpy as np
 
 from isthmus.cache.cache import Cache, Held
-from isthmus.cache.partitions import blocks_of
+from isthmus.cache.partition_places import blocks_of
 from isthmus.engines.engine import Delivery, Ranges, Side, Task
 from isthmus.engines.filter import as_rows
 from isthmus.frontier import Activity, Frontier

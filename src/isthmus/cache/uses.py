@@ -12,10 +12,10 @@ from typing import Any
 
 import numpy as np
 
+from isthmus.devices.cuda.gpu_space import RowSpace
 from isthmus.frontier import Frontier
 from isthmus.graph.lists import Lists
-from isthmus.kernels import hot
-from isthmus.link.card_space import RowSpace
+from isthmus.kernels.cache import hot_lists
 from isthmus.link.link import Array
 
 
@@ -34,7 +34,7 @@ class Uses:
 
     def use(self, rows: Array, offset: int) -> None:
         """Count one use of the lists of these vertices, whose keys begin at `offset`."""
-        hot.use_rows(rows, offset, self.words)
+        hot_lists.use_rows(rows, offset, self.words)
 
     def use_active(self, frontier: Frontier, offset: int) -> None:
         """Count one use of the lists of the active vertices."""
@@ -42,10 +42,10 @@ class Uses:
             self.use(frontier.list, offset)
             return
         marks, every = frontier.marks, frontier.all_active
-        self._team.split(lambda a, b: hot.use_range(a, b, marks, every, offset, self.words), frontier.vertices)
+        self._team.split(lambda a, b: hot_lists.use_range(a, b, marks, every, offset, self.words), frontier.vertices)
 
     def end_period(self) -> None:
-        self._team.split(lambda a, b: hot.end_period(a, b, self.words), self.words.size)
+        self._team.split(lambda a, b: hot_lists.end_period(a, b, self.words), self.words.size)
 
     def choose(
         self, lists: Sequence[Lists], lengths: Array, held: Array, longest: int, capacity: int, wanted: Array
@@ -56,7 +56,7 @@ class Uses:
         `lists` of the sides, and `lengths` of all lists, by key.
         """
         given = (self.words, held, lengths, longest)
-        parts = self._team.split(lambda a, b: (a, hot.entries_by_level(a, b, *given)), lengths.size)
+        parts = self._team.split(lambda a, b: (a, hot_lists.entries_by_level(a, b, *given)), lengths.size)
         if not parts or not capacity:
             wanted[:] = 0
             return
@@ -68,7 +68,7 @@ class Uses:
         above = int(upwards[fits - 1]) if fits else 0
         rooms = capacity - above - np.cumsum(entries[:, level]) + entries[:, level]
         room = {first: int(left) for (first, _), left in zip(parts, rooms, strict=True)}
-        self._team.split(lambda a, b: hot.mark_candidates(a, b, *given, level, room[a], wanted), lengths.size)
+        self._team.split(lambda a, b: hot_lists.mark_candidates(a, b, *given, level, room[a], wanted), lengths.size)
 
     def coldest(self, members: Sequence[Array], sizes: Array, capacity: int) -> Array:
         """Keys of the coldest lists that are held; without them, the others take at most `capacity` entries.
@@ -79,12 +79,12 @@ class Uses:
         def levels_of(first: int, last: int) -> tuple[Array, Array, Array]:
             """The lists that some chunks hold, their levels, and the entries at each level."""
             keys = np.concatenate(members[first:last])
-            return keys, *hot.levels_of(keys, self.words, sizes)
+            return keys, *hot_lists.levels_of(keys, self.words, sizes)
 
         parts = self._team.split(levels_of, len(members))
         upwards = np.cumsum(sum(entries for _, _, entries in parts)[::-1])  # entries of the highest levels
         fits = int(np.searchsorted(upwards, capacity, "right"))  # so many levels fit
-        level, room = hot.LEVELS - 1 - fits, capacity - (int(upwards[fits - 1]) if fits else 0)
+        level, room = hot_lists.LEVELS - 1 - fits, capacity - (int(upwards[fits - 1]) if fits else 0)
         found = []
         for keys, levels, _ in parts:
             # of that level, lists in the first chunks stay.

@@ -17,7 +17,7 @@ from isthmus.cache import hotness
 from isthmus.cache.cache import Cache, Held
 from isthmus.engines.engine import Delivery, Rows, Side, Task
 from isthmus.frontier import Frontier
-from isthmus.kernels import keep
+from isthmus.kernels.cache import list_layout
 from isthmus.link.link import Array
 
 # Hotness, wanted, filled, marks of misses: a byte each; where its list begins; a place in their order.
@@ -94,7 +94,7 @@ class VertexCache(Cache):
         come.
         """
         weights = self._targets[:0] if self._weights is None else self._weights
-        self._count = keep.lay_out(
+        self._count = list_layout.lay_out(
             self._lists,
             self._count,
             self._wanted,
@@ -113,7 +113,7 @@ class VertexCache(Cache):
         weights = delivery.weights if self._weights is not None else None
         none = self._targets[:0]
         for vertices, begins, weight_begins, lengths in pieces(delivery):
-            keep.keep_rows(
+            list_layout.keep_rows(
                 vertices,
                 begins,
                 weight_begins,

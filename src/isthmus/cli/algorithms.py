@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from typer.core import TyperCommand
 
-from isthmus.cli import listing
-from isthmus.cli.compose import compose
+from isthmus.cli import help_lists
+from isthmus.cli.signatures import compose
 
 if TYPE_CHECKING:
     from isthmus.programs.algorithm import Algorithm, Parameter
@@ -27,17 +27,17 @@ Act = Callable[..., None]
 def group(words: str, shared: Callable[..., None], act: Act) -> typer.Typer:
     """A group of commands, one for each algorithm. `shared` declares the options they share, `act` does the work."""
 
-    class Group(listing.Group):
+    class Group(help_lists.Group):
         """Commands that are made on demand."""
 
         showing_help = False
 
         def list_commands(self, ctx: Any) -> list[str]:
-            return list(listing.catalogue("algorithm").words())
+            return list(help_lists.catalogue("algorithm").words())
 
         def get_command(self, ctx: Any, name: str) -> Any:
             if self.showing_help:
-                return TyperCommand(name, help=listing.catalogue("algorithm").words()[name])
+                return TyperCommand(name, help=help_lists.catalogue("algorithm").words()[name])
             algorithm = named(name)
             return command(algorithm, shared, act) if algorithm is not None else None
 
@@ -66,7 +66,7 @@ def named(name: str) -> Algorithm | None:
     try:
         return ALGORITHMS[name]
     except KeyError:
-        name = listing.aliases().get(name, "")
+        name = help_lists.aliases().get(name, "")
         return ALGORITHMS[name] if name else None
 
 
@@ -80,7 +80,7 @@ def command(algorithm: Algorithm, shared: Callable[..., None], act: Act) -> Any:
     own.__name__, own.__doc__ = algorithm.name, inspect.getdoc(algorithm.function)
     own.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
     app = typer.Typer()
-    app.command(algorithm.name, cls=listing.Command)(
+    app.command(algorithm.name, cls=help_lists.Command)(
         compose(own, shared, lambda name, given, **rest: act(algorithm, given, **rest))
     )
     return typer.main.get_command(app)
@@ -112,7 +112,7 @@ def option_of(parameter: Parameter) -> inspect.Parameter:
 
 def read(algorithm: Algorithm, given: Given, graph: Any) -> Given:
     """Options as an algorithm takes them: words that name vertices become vertex ids, files become arrays."""
-    from isthmus.cli.arrays import read_array, read_arrays, read_sizes
+    from isthmus.cli.array_files import read_array, read_arrays, read_sizes
     from isthmus.programs.algorithm import Kind
 
     found: Given = {}

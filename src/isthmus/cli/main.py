@@ -17,18 +17,18 @@ if __name__ == "__main__":
 import typer
 
 import isthmus
-from isthmus.cli import calibrate, compare, demo, export, generate, graphs, listing, parts, plan, run, stream, verbosity
-from isthmus.cli.nearest import nearest
+from isthmus.cli import help_lists, verbosity
+from isthmus.cli.commands import calibrate, compare, demo, export, generate, graphs, plan, run, stream, subgraphs
+from isthmus.cli.suggestions import nearest
 from isthmus.errors import IsthmusError
-from isthmus.kernels import compiling
-from isthmus.kernels.cuda import shim
+from isthmus.kernels.compile import compile_clock, cuda_module
 from isthmus.messages import in_shell
 
 INTERRUPTED = 128 + signal.SIGINT
 
 app = typer.Typer(
     name="isthmus",
-    cls=listing.Group,
+    cls=help_lists.Group,
     no_args_is_help=True,
     pretty_exceptions_enable=False,
     help="Graph algorithms when the edges do not fit in fast memory.",
@@ -40,7 +40,7 @@ export.register(app)
 run.register(app)
 compare.register(app)
 plan.register(app)
-parts.register(app)
+subgraphs.register(app)
 calibrate.register(app)
 stream.register(app)
 demo.register(app)
@@ -64,7 +64,7 @@ def options(
 
 
 def main() -> NoReturn:
-    compiling.OUTSIDE.say = note
+    compile_clock.OUTSIDE.say = note
     with in_shell():
         run_command()
 
@@ -94,8 +94,8 @@ def end(error: BaseException) -> NoReturn:
         stop(f"{error.filename or 'input or output'}: {error.strerror or error}", 1)
     if isinstance(error, MemoryError):
         stop("out of memory; give a smaller --memory", 1)
-    if shim.of_driver(error):
-        stop(f"the GPU has failed: {shim.reason(error)}; start the command again, or use --device cpu", 1)
+    if cuda_module.of_driver(error):
+        stop(f"the GPU has failed: {cuda_module.reason(error)}; start the command again, or use --device cpu", 1)
     if not hasattr(error, "format_message"):
         raise error
     misused(error)

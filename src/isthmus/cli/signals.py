@@ -105,7 +105,7 @@ def check() -> None:
 
 def left() -> str:
     """What an interrupted command leaves behind, as text for people."""
-    from isthmus.runtime.checkpoint import found
+    from isthmus.runtime.checkpoint.checkpoint import found
 
     for newest in [last for folder in checkpoints for last in found(folder)[-1:]]:
         return f"run the same command again to resume from {newest}"

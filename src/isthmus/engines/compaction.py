@@ -16,7 +16,7 @@ from isthmus import sizes
 from isthmus.engines.engine import Buffer, Cost, Delivery, Engine, GetBuffer, Pass, Resources, Rows, Side, Task, packed
 from isthmus.engines.zero_copy import read_rows, windows
 from isthmus.frontier import Frontier
-from isthmus.kernels.compiling import clock
+from isthmus.kernels.compile.compile_clock import clock
 from isthmus.link.link import Array, Extents, Link
 from isthmus.link.packers import ALONE, Packers
 from isthmus.link.requests import ListSpans

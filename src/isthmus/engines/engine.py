@@ -13,10 +13,10 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
+from isthmus.devices.model.figures import Device
 from isthmus.frontier import Activity, Frontier
 from isthmus.graph.lists import Lists
 from isthmus.graph.partition import Partitions
-from isthmus.link.device import Device
 from isthmus.link.link import Array, Extents, Link, Moved, Profile
 
 

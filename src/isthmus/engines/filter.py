@@ -13,8 +13,8 @@ import numpy as np
 
 from isthmus.engines.engine import Buffer, Cost, Delivery, Engine, GetBuffer, Pass, Ranges, Rows, Side, Task, zones
 from isthmus.frontier import Frontier
-from isthmus.kernels import rows
-from isthmus.kernels.compiling import clock
+from isthmus.kernels.compile.compile_clock import clock
+from isthmus.kernels.loops import rows
 from isthmus.link.link import Array, Link
 
 

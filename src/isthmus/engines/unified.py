@@ -9,11 +9,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Self
 
+from isthmus.devices.model.link import ModelLink
 from isthmus.engines.engine import Cost, Delivery, Engine, GetBuffer, Pass, Resources, Side, Task
 from isthmus.engines.zero_copy import lists_of
 from isthmus.frontier import Frontier
 from isthmus.link.link import Array, Link, Moved
-from isthmus.link.model import ModelLink
 from isthmus.link.pages import Pages
 
 

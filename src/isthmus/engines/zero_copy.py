@@ -14,8 +14,8 @@ import numpy as np
 from isthmus.engines.engine import Buffer, Cost, Delivery, Engine, GetBuffer, Pass, Resources, Rows, Side, Task, zones
 from isthmus.frontier import Frontier
 from isthmus.graph.lists import Lists
-from isthmus.kernels import rows
-from isthmus.kernels.compiling import clock
+from isthmus.kernels.compile.compile_clock import clock
+from isthmus.kernels.loops import rows
 from isthmus.link.link import Array, Extents, Link
 from isthmus.link.requests import ListSpans
 

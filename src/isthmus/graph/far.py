@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from isthmus.errors import StoreError
-from isthmus.graph.files import BLOCK, Array, OpenFile
+from isthmus.graph.store.files import BLOCK, Array, OpenFile
 
 if TYPE_CHECKING:
-    from isthmus.graph.overlay import Patch
+    from isthmus.graph.overlay.overlay import Patch
 
 
 @dataclass(frozen=True)

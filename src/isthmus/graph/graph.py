@@ -12,17 +12,17 @@ import numpy as np
 from isthmus import sizes
 from isthmus.checks import flag, path_of
 from isthmus.errors import OptionError, StoreError, UnknownVertexError
-from isthmus.graph.files import Array
 from isthmus.graph.lists import Lists
 from isthmus.graph.order import check_numbers, degrees_of
 from isthmus.graph.snapshot import Snapshot, StoredSnapshot
-from isthmus.graph.store import MemoryStore, Store
+from isthmus.graph.store.files import Array
+from isthmus.graph.store.store import MemoryStore, Store
 from isthmus.messages import option
 
 ENTRIES_AT_ONCE = 1024  # a binary search reads the remaining entries when they are this few
 
 if TYPE_CHECKING:
-    from isthmus.graph.ingest import Report
+    from isthmus.graph.ingest.ingest import Report
 
 
 class Graph:
@@ -249,11 +249,11 @@ class Graph:
 
     def degrees(self, memory: str | int | None = None) -> Any:
         """The degrees of all vertices, as a result: `degree`, and for a directed graph `in_degree` and `out_degree`."""
-        return importlib.import_module("isthmus.runtime.degrees").degrees(self, memory)
+        return importlib.import_module("isthmus.runtime.results.degrees").degrees(self, memory)
 
     def subgraph(self, vertices: Any, memory: str | int | None = None) -> Graph:
         """The graph of some vertices and all edges between them, in memory."""
-        return importlib.import_module("isthmus.graph.subgraph").subgraph(self, vertices, memory)  # type: ignore[no-any-return]
+        return importlib.import_module("isthmus.graph.export.subgraph").subgraph(self, vertices, memory)  # type: ignore[no-any-return]
 
     def edge_batches(self, memory: str | int | None = None) -> Any:
         """The edges as an Arrow reader of batches, each read when it is taken: source, target and weight, with the
@@ -283,7 +283,7 @@ class Graph:
         """Write the edges to a file: text, Parquet, Arrow, Matrix Market and others by the ending of its name. See
         `isthmus.export`.
         """
-        from isthmus.graph.export import export  # late: it imports graphs
+        from isthmus.graph.export.export import export  # late: it imports graphs
 
         export(self, path, format, **options)
 
@@ -301,7 +301,7 @@ class Graph:
 
 def converting() -> Any:
     """The module that converts graphs. It imports graphs, so it is loaded when it is used."""
-    return importlib.import_module("isthmus.graph.convert")
+    return importlib.import_module("isthmus.graph.export.conversion")
 
 
 def open_graph(path: str | Path, verify: bool = True) -> Graph:

@@ -15,10 +15,10 @@ import numpy as np
 
 from isthmus import sizes
 from isthmus.errors import StoreError, UnknownVertexError
-from isthmus.graph import arrow
-from isthmus.graph.files import Array
+from isthmus.graph.export import arrow
 from isthmus.graph.order import check_inverse, check_numbers, not_inverse
-from isthmus.graph.store import MemoryStore, Store
+from isthmus.graph.store.files import Array
+from isthmus.graph.store.store import MemoryStore, Store
 
 KEPT = ("ids.", "order.")  # what the sections of an id map are called
 PATIENCE = 256  # ids that are looked up in the store before the map is held

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from isthmus.graph.files import Array
+from isthmus.graph.store.files import Array
 
 
 class Lists:

@@ -12,8 +12,8 @@ import numpy as np
 
 from isthmus import sizes
 from isthmus.errors import StoreError
-from isthmus.graph.files import Array
-from isthmus.graph.store import MemoryStore, Store
+from isthmus.graph.store.files import Array
+from isthmus.graph.store.store import MemoryStore, Store
 
 HUB_SHARE = 0.08  # HyTGraph: the top 8 % of the vertices
 TARGETS_AT_ONCE = 1 << 22

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from isthmus import sizes
-from isthmus.graph.files import BLOCK, Array
 from isthmus.graph.lists import Lists
-from isthmus.kernels import rows
+from isthmus.graph.store.files import BLOCK, Array
+from isthmus.kernels.loops import rows
 
 LARGEST = 32 << 20  # bytes
 

@@ -16,11 +16,11 @@ import numpy as np
 from isthmus import sizes
 from isthmus.errors import StoreError
 from isthmus.graph.far import FarArray, bounds_of_targets, bounds_of_weights
-from isthmus.graph.files import Array
 from isthmus.graph.ids import Ids
 from isthmus.graph.lists import Lists
 from isthmus.graph.order import counted_in_degrees, degrees_of, whole_order
-from isthmus.graph.store import CHECKSUMS, MemoryStore, Store
+from isthmus.graph.store.files import Array
+from isthmus.graph.store.store import CHECKSUMS, MemoryStore, Store
 
 
 class Snapshot(ABC):
@@ -171,7 +171,7 @@ class StoredSnapshot(Snapshot):
     def whole(self, array: FarArray, verify: bool = True) -> Array:
         if array.memory is not None:
             return array.memory
-        from isthmus.graph.arrivals import read_whole  # late: opening a graph loads no compiled code
+        from isthmus.graph.store.block_checks import read_whole  # late: opening a graph loads no compiled code
 
         return read_whole(array, verify)
 

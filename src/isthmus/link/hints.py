@@ -38,9 +38,10 @@ class Hint(Enum):
         """Pages are mapped from the start: no faults, and far pages are read where they are (zero-copy).
 
         The hint causes no migration (CUDA driver API, cuMemAdvise). Counters of the device's requests do, where the
-        driver follows them (`link/managed.py`). Grus's own Table 1 is divided where everything fits: components on
-        SK-2005 take 2.26 times as long as with faults, so pages were read again and again from far memory; components
-        and PageRank on Friendster take 0.65 and 0.85 times as long, which pages that stay far do not explain.
+        driver follows them (`devices/model/managed_memory.py`). Grus's own Table 1 is divided where everything fits:
+        components on SK-2005 take 2.26 times as long as with faults, so pages were read again and again from far
+        memory; components and PageRank on Friendster take 0.65 and 0.85 times as long, which pages that stay far do not
+        explain.
         """
         return self.value.endswith("accessed-by")
 

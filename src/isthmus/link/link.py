@@ -1,7 +1,7 @@
 """The link between far and near memory: a profile of its costs, and the ways to move extents.
 
 An engine says which bytes go where and how they are accessed; a link moves them. Most links move whole blocks of
-`block` bytes for every kind of access. A modelled link (`model.py`) counts each kind differently.
+`block` bytes for every kind of access. A modelled link (`devices/model/link.py`) counts each kind differently.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 
-from isthmus.graph.files import aligned_empty
+from isthmus.graph.store.files import aligned_empty
 from isthmus.memory import format_size
 
 if TYPE_CHECKING:

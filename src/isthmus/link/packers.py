@@ -1,7 +1,7 @@
 """Threads that pack lists side by side. Each copies about as many entries as any other.
 
-Costs assume that all cores pack (`costs.py`), as HyTGraph's host does (section VIII). If few vertices are active, costs
-assume one core, and the caller packs by itself (`ALONE`); `engines/compaction.py` decides this for both.
+Costs assume that all cores pack (`devices/model/costs.py`), as HyTGraph's host does (section VIII). If few vertices are
+active, costs assume one core, and the caller packs by itself (`ALONE`); `engines/compaction.py` decides this for both.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 
-from isthmus.kernels.gather import pack
+from isthmus.kernels.loops.gather import pack
 from isthmus.link.link import Array
 
 

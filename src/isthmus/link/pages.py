@@ -6,7 +6,7 @@ import threading
 
 import numpy as np
 
-from isthmus.kernels.gather import copy_blocks
+from isthmus.kernels.loops.gather import copy_blocks
 from isthmus.link.link import Array, Extents, Link
 
 NONE = -1

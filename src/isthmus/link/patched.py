@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from isthmus.graph.extent_reader import ExtentReader
 from isthmus.graph.far import FarArray
-from isthmus.graph.patched_reader import PatchedReader, Pieces, patch_of
+from isthmus.graph.overlay.patched_reader import PatchedReader, Pieces, patch_of
+from isthmus.graph.store.extent_reader import ExtentReader
 from isthmus.link.link import CHANNELS, Array, Extents, Link, Profile
 from isthmus.link.requests import ListSpans
 

@@ -1,10 +1,10 @@
-"""The SSD link: direct reads of many extents at once (`graph/extent_reader.py`), and what they cost."""
+"""The SSD link: direct reads of many extents at once (`graph/store/extent_reader.py`), and what they cost."""
 
 from __future__ import annotations
 
-from isthmus.graph.extent_reader import DEPTH, ExtentReader
 from isthmus.graph.far import FarArray
-from isthmus.graph.files import BLOCK
+from isthmus.graph.store.extent_reader import DEPTH, ExtentReader
+from isthmus.graph.store.files import BLOCK
 from isthmus.link.link import CHANNELS, Array, Extents, Link, Profile
 
 GUESS = Profile("a disk not measured", 1.5e9, 100e3, BLOCK, DEPTH, False)

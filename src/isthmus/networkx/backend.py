@@ -6,11 +6,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from isthmus.networkx import centrality, components, paths, reach, spanning, triangles  # noqa: F401  # they claim their functions
+from isthmus.networkx.backend_graph import BackendGraph
 from isthmus.networkx.claims import CLAIMS
-from isthmus.networkx.converting import convert_from_nx, convert_to_nx
-from isthmus.networkx.graph import BackendGraph
-from isthmus.networkx.suite import on_start_tests
+from isthmus.networkx.conversions import convert_from_nx, convert_to_nx
+from isthmus.networkx.networkx_suite import on_start_tests
 
 FEW_EDGES = 10_000  # measured: below, NetworkX is faster than most conversions, and takes less than 30 ms for any call
 

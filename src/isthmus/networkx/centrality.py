@@ -16,9 +16,9 @@ import numpy as np
 
 from isthmus.checks import is_real
 from isthmus.errors import OptionError
+from isthmus.networkx.backend_graph import BackendGraph
 from isthmus.networkx.claims import by_name, claimed, must_be_none, no_multigraph
-from isthmus.networkx.graph import BackendGraph
-from isthmus.networkx.stored import Stored
+from isthmus.networkx.stored_graph import Stored
 
 NO_START = "the answer does not depend on the start; leave it out"
 

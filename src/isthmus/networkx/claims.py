@@ -10,7 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from isthmus.networkx.stored import Stored
+from isthmus.networkx.stored_graph import Stored
 
 Rule = Callable[[dict[str, Any]], str | None]  # arguments by name -> why not
 

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from isthmus.graph.graph import Graph
-from isthmus.networkx.graph import BackendGraph, quietly
-from isthmus.programs.multi_source_bfs import MOST
+from isthmus.networkx.backend_graph import BackendGraph, quietly
+from isthmus.programs.algorithms.multi_source_bfs import MOST
 from isthmus.runtime.session import Session
 
 Array = np.ndarray[Any, Any]

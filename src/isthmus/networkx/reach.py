@@ -7,10 +7,10 @@ from typing import Any
 import networkx as nx
 import numpy as np
 
+from isthmus.networkx.backend_graph import BackendGraph
 from isthmus.networkx.claims import claimed, reversible
 from isthmus.networkx.distances import distances_from
-from isthmus.networkx.graph import BackendGraph
-from isthmus.networkx.paths import known
+from isthmus.networkx.path_functions import known
 
 
 @claimed()

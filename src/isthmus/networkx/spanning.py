@@ -14,11 +14,11 @@ from typing import Any
 import networkx as nx
 import numpy as np
 
+from isthmus.networkx.backend_graph import BackendGraph
 from isthmus.networkx.claims import by_name, claimed
-from isthmus.networkx.converted import Converted
-from isthmus.networkx.converting import edges_with_data, empty
-from isthmus.networkx.graph import BackendGraph
-from isthmus.networkx.stored import WEIGHT, Stored
+from isthmus.networkx.conversions import edges_with_data, empty
+from isthmus.networkx.converted_graph import Converted
+from isthmus.networkx.stored_graph import WEIGHT, Stored
 
 OTHERS = ("prim", "boruvka", "borůvka")
 

@@ -23,8 +23,8 @@ from isthmus.checks import flag
 from isthmus.errors import OptionError
 from isthmus.graph.snapshot import Snapshot
 from isthmus.plugins import LAST, first_paragraph
-from isthmus.programs.by_source import BySource
 from isthmus.programs.column import Array, Column
+from isthmus.programs.per_source import BySource
 from isthmus.programs.program import Program
 
 

@@ -14,9 +14,9 @@ from typing import Any
 
 import numpy as np
 
-from isthmus.programs.declared import Monotone
+from isthmus.programs.checkpoint_checks import real
+from isthmus.programs.declaration import Monotone
 from isthmus.programs.program import Array, Facts, State
-from isthmus.programs.recalled import real
 
 LOOKED_AT = 1 << 16  # vertices sampled to set a bound
 WORTH = 3  # below a third of all edges, another pass over the link costs more than following an edge twice

@@ -6,5 +6,5 @@ from isthmus.plugins import Catalogue
 from isthmus.programs.algorithm import Algorithm
 
 ALGORITHMS: Catalogue[Algorithm] = Catalogue(
-    "algorithm", "isthmus.programs", "algorithm", lambda part: isinstance(part, Algorithm)
+    "algorithm", "isthmus.programs.algorithms", "algorithm", lambda part: isinstance(part, Algorithm)
 )

@@ -1,7 +1,7 @@
 """What a column of an answer holds, which of its values mean *none*, and how two answers to one question compare.
 
-Programs declare their columns with it. Results (`runtime/result.py`) use it to hand out values, `compare` to look for
-differences.
+Programs declare their columns with it. Results (`runtime/results/result.py`) use it to hand out values, `compare` to
+look for differences.
 """
 
 from __future__ import annotations

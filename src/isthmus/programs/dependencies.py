@@ -17,8 +17,8 @@ from typing import Any
 
 import numpy as np
 
-from isthmus.kernels.atomics import atomic_add, atomic_cas, atomic_exchange, atomic_load, fence
-from isthmus.programs.declared import Monotone, above, below, bound, vertex_number
+from isthmus.kernels.compile.atomics import atomic_add, atomic_cas, atomic_exchange, atomic_load, fence
+from isthmus.programs.declaration import Monotone, above, below, bound, vertex_number
 from isthmus.programs.functions import Functions
 from isthmus.programs.program import Array, Facts, Program, State
 

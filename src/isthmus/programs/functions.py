@@ -28,9 +28,9 @@ from typing import Any
 import numpy as np
 
 from isthmus.errors import ProgramError
-from isthmus.kernels import atomics
+from isthmus.kernels.compile import atomics
 from isthmus.programs.message import INT_MIN, Message, Source
-from isthmus.programs.rewriting import Rewriting, literal, unrolled
+from isthmus.programs.syntax_tree import Rewriting, literal, unrolled
 
 Scalar = Callable[..., Any]
 UINT_MAX = np.iinfo(np.uint64).max
@@ -149,7 +149,7 @@ class Text:
             node.lineno,
             f"uses {node.id!r}, which is {type(value).__name__} {value!r:.60}; expected a number, a function, an "
             f"atomic of "
-            "isthmus.kernels.atomics, np or math",
+            "isthmus.kernels.compile.atomics, np or math",
         )
 
     def _the_message(self, message: Message) -> ast.expr:

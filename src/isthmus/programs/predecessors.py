@@ -11,13 +11,13 @@ from typing import Annotated, Any
 
 import numpy as np
 
-from isthmus.kernels.atomics import atomic_cas
+from isthmus.kernels.compile.atomics import atomic_cas
 from isthmus.programs.algorithm import Answer, Option, Runner
+from isthmus.programs.checkpoint_checks import within
 from isthmus.programs.column import Column, Holds
 from isthmus.programs.functions import Functions
 from isthmus.programs.message import INT_MAX
 from isthmus.programs.program import Array, Facts, Program, State
-from isthmus.programs.recalled import within
 
 NONE = -1
 LONGEST = {"i": INT_MAX - 1, "f": float(np.finfo(np.float64).max)}  # the largest distance of each kind of number

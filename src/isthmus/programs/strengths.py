@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from isthmus.errors import OptionError
-from isthmus.kernels.atomics import atomic_add
+from isthmus.kernels.compile.atomics import atomic_add
 from isthmus.programs.algorithm import Runner
 from isthmus.programs.functions import Functions
 from isthmus.programs.program import Array, Facts, Program, State

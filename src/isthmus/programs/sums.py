@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from isthmus.kernels.atomics import atomic_add
+from isthmus.kernels.compile.atomics import atomic_add
 from isthmus.programs.functions import Functions, Scalar
 
 

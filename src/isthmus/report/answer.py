@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from isthmus.programs.column import Column
-from isthmus.runtime.result import Result, shown
+from isthmus.runtime.results.result import Result, shown
 
 Array = np.ndarray[Any, Any]
 FIRST = 10  # vertices, or groups

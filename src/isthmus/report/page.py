@@ -15,9 +15,9 @@ from isthmus.report.draw import SECONDS
 from isthmus.report.series import series
 from isthmus.report.template import as_text, check, rendered, written
 from isthmus.report.time_parts import time_parts
-from isthmus.runtime.compare import hits, mix, seconds_of
-from isthmus.runtime.result import Result, shown
-from isthmus.runtime.trace import Trace
+from isthmus.runtime.plan.comparison import hits, mix, seconds_of
+from isthmus.runtime.results.result import Result, shown
+from isthmus.runtime.trace.trace import Trace
 
 __all__ = ["check", "render", "write"]
 

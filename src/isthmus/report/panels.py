@@ -10,8 +10,8 @@ from isthmus.report import draw
 from isthmus.report.answer import distribution, first, of_groups
 from isthmus.report.series import UNKNOWN, Series, choice_map, series
 from isthmus.report.template import as_text
-from isthmus.runtime.result import Result
-from isthmus.runtime.trace import Trace
+from isthmus.runtime.results.result import Result
+from isthmus.runtime.trace.trace import Trace
 
 Panel = dict[str, Any]  # title, text, svg, legend
 

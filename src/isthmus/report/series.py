@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 
 from isthmus.engines.registry import NAMES, NOTHING
-from isthmus.runtime.packed import PARTITIONS, Name
-from isthmus.runtime.trace import Trace
+from isthmus.runtime.trace.packed_iterations import PARTITIONS, Name
+from isthmus.runtime.trace.trace import Trace
 
 Array = np.ndarray[Any, Any]
 BINS = 120

@@ -15,7 +15,7 @@ from isthmus.report.page import figures_of, leaves
 from isthmus.report.panels import Panel, answer_of, panel
 from isthmus.report.series import BINS
 from isthmus.report.template import as_text, check, rendered, written
-from isthmus.runtime.result import Result
+from isthmus.runtime.results.result import Result
 
 Array = np.ndarray[Any, Any]
 FIGURES = {  # column of a batch: title, what it shows, unit

@@ -9,8 +9,8 @@ from typing import Any
 
 import isthmus
 from isthmus.errors import OptionError, StoreError
-from isthmus.graph.files import refuse_address
-from isthmus.graph.replacing import replacing
+from isthmus.graph.store.files import refuse_address
+from isthmus.graph.store.replacement import replacing
 from isthmus.memory import format_size
 
 FOLDER = Path(__file__).parent

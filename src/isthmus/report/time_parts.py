@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from isthmus.runtime.trace import Trace
+from isthmus.runtime.trace.trace import Trace
 
 PARTS = ("compiling", "set-up", "loading", "I/O wait", "compute", "deciding", "other")
 

@@ -5,17 +5,17 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+from isthmus.devices.choose import name_of
+from isthmus.devices.cuda.card import Shared
 from isthmus.errors import BudgetError
 from isthmus.graph.snapshot import Snapshot
-from isthmus.kernels.cuda.card import Shared
 from isthmus.programs.algorithm import Answer
 from isthmus.programs.program import Program
-from isthmus.runtime.budget import Split
-from isthmus.runtime.checkpoint import RunCheckpoints
-from isthmus.runtime.device import name_of
+from isthmus.runtime.checkpoint.checkpoint import RunCheckpoints
 from isthmus.runtime.execute import Execution, execute, recipe_for, session_split, summary_of
+from isthmus.runtime.near.budget import Split
 from isthmus.runtime.options import Watch
-from isthmus.runtime.trace import Trace
+from isthmus.runtime.trace.trace import Trace
 
 if TYPE_CHECKING:
     from isthmus.runtime.session import Session

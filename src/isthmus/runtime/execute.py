@@ -7,32 +7,32 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from isthmus.devices.cuda.card import Shared
+from isthmus.devices.cuda.worker import CudaWorker, make_frontier, near_state
+from isthmus.devices.model.link import ModelLink
+from isthmus.devices.model.run_clock import Modelled
 from isthmus.engines.resident import Resident
 from isthmus.errors import BudgetError, StoreError
-from isthmus.kernels.compiling import COMPILING, clock, telling
-from isthmus.kernels.cuda.card import Shared
+from isthmus.kernels.compile.compile_clock import COMPILING, clock, telling
 from isthmus.link.link import Moved
-from isthmus.link.measure import ignore
-from isthmus.link.model import ModelLink
+from isthmus.link.profile.measurement import ignore
 from isthmus.memory import peak_rss
 from isthmus.messages import option
 from isthmus.policies.recipe import Recipe
 from isthmus.policies.recipes import recipe
 from isthmus.programs.program import Facts, NearEdges, Program, State
-from isthmus.runtime.budget import BUFFERS, LEAST_BLOCKS, Split, split_for
-from isthmus.runtime.checkpoint import Checkpoint
-from isthmus.runtime.compiled import compile_program
-from isthmus.runtime.cuda import CudaWorker, make_frontier, near_state
-from isthmus.runtime.desk import Desk
-from isthmus.runtime.iteration import Iteration
-from isthmus.runtime.launches import Launches
+from isthmus.runtime.checkpoint.checkpoint import Checkpoint
+from isthmus.runtime.compiled_program import compile_program
+from isthmus.runtime.executor.launches import Launches
+from isthmus.runtime.executor.resident_partitions import StayingPartitions
+from isthmus.runtime.executor.worker import Worker
 from isthmus.runtime.loop import Loop, may_rerun
-from isthmus.runtime.modelled import Modelled
+from isthmus.runtime.near.budget import BUFFERS, LEAST_BLOCKS, Split, split_for
+from isthmus.runtime.near.near_memory import Desk
+from isthmus.runtime.near.prefetch import prefetch
 from isthmus.runtime.options import Watch
-from isthmus.runtime.prefetch import prefetch
-from isthmus.runtime.staying import StayingPartitions
-from isthmus.runtime.trace import Trace
-from isthmus.runtime.worker import Worker
+from isthmus.runtime.trace.iteration import Iteration
+from isthmus.runtime.trace.trace import Trace
 
 if TYPE_CHECKING:
     from isthmus.runtime.session import Session

@@ -15,24 +15,24 @@ from functools import partial
 import numpy as np
 
 from isthmus import sizes
+from isthmus.devices.model.run_clock import Modelled
 from isthmus.engines.engine import Delivery, Rows, Side, Task
 from isthmus.frontier import Activity, Frontier
-from isthmus.kernels.compiling import clock
+from isthmus.kernels.compile.compile_clock import clock
 from isthmus.policies.combine import combined
-from isthmus.policies.correction import Observation, corrected
 from isthmus.policies.policy import CACHE, FILTER, NAMES, NOTHING
+from isthmus.policies.rate_correction import Observation, corrected
 from isthmus.policies.recipe import Recipe
 from isthmus.programs.program import Facts, Program, State
-from isthmus.runtime.checkpoint import Checkpoint
-from isthmus.runtime.desk import Desk
-from isthmus.runtime.iteration import Iteration
-from isthmus.runtime.modelled import Modelled
-from isthmus.runtime.settling import SettlingPartitions, should_settle
-from isthmus.runtime.staying import StayingPartitions
-from isthmus.runtime.tasks import HeldWork, TaskWork
-from isthmus.runtime.trace import Trace
-from isthmus.runtime.work import Work
-from isthmus.runtime.worker import Worker
+from isthmus.runtime.checkpoint.checkpoint import Checkpoint
+from isthmus.runtime.executor.resident_partitions import StayingPartitions
+from isthmus.runtime.executor.settling_partitions import SettlingPartitions, should_settle
+from isthmus.runtime.executor.task_work import HeldWork, TaskWork
+from isthmus.runtime.executor.work import Work
+from isthmus.runtime.executor.worker import Worker
+from isthmus.runtime.near.near_memory import Desk
+from isthmus.runtime.trace.iteration import Iteration
+from isthmus.runtime.trace.trace import Trace
 from isthmus.schedule import contribution
 from isthmus.schedule.plain import Plain
 from isthmus.schedule.schedule import Standing

@@ -10,9 +10,9 @@ from typing import Any, TypedDict
 
 from isthmus.checks import flag, function, path_of
 from isthmus.errors import OptionError
-from isthmus.graph.files import refuse_address
+from isthmus.graph.store.files import refuse_address
 from isthmus.memory import parse_size
-from isthmus.runtime.iteration import Iteration
+from isthmus.runtime.trace.iteration import Iteration
 
 Watch = Callable[[Iteration], None]
 Say = Callable[[str], None]

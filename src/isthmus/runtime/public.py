@@ -16,7 +16,7 @@ from isthmus.programs.algorithm import Algorithm
 from isthmus.programs.catalogue import ALGORITHMS
 from isthmus.programs.program import Program
 from isthmus.runtime.options import CALL, SESSION, RunOptions, split
-from isthmus.runtime.result import Result
+from isthmus.runtime.results.result import Result
 from isthmus.runtime.session import Session, check_graph, check_program
 
 OPTIONS = f"""

@@ -20,21 +20,20 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, Self, Unpack
 
+from isthmus.devices.auto import Choice, choose
+from isthmus.devices.choose import card_of, device_of, is_gpu
+from isthmus.devices.cuda.columns import GpuColumns
+from isthmus.devices.model.figures import PREFIX
 from isthmus.errors import BudgetError, IsthmusError, NotOnGpu, OptionError
 from isthmus.graph.graph import Graph
-from isthmus.graph.store import SUFFIX, is_store
-from isthmus.link.device import PREFIX
+from isthmus.graph.store.store import SUFFIX, is_store
 from isthmus.messages import warn
 from isthmus.programs.algorithm import Algorithm, Answer
 from isthmus.programs.catalogue import ALGORITHMS
 from isthmus.programs.program import Program
-from isthmus.runtime import repeat
-from isthmus.runtime.auto_device import Choice, choose
 from isthmus.runtime.call import Call, Rehearsal
-from isthmus.runtime.checkpoint import checkpoints_of
-from isthmus.runtime.desk import Holdings
-from isthmus.runtime.device import card_of, device_of, is_gpu
-from isthmus.runtime.gpu_columns import GpuColumns
+from isthmus.runtime.checkpoint.checkpoint import checkpoints_of
+from isthmus.runtime.near.near_memory import Holdings
 from isthmus.runtime.options import (
     SESSION,
     CallOptions,
@@ -45,8 +44,9 @@ from isthmus.runtime.options import (
     refuse_unknown,
     split,
 )
-from isthmus.runtime.result import Result
-from isthmus.runtime.results import result_of
+from isthmus.runtime.results.kinds import result_of
+from isthmus.runtime.results.result import Result
+from isthmus.runtime.trace import provenance
 from isthmus.threads import Team, uninterrupted
 
 
@@ -161,7 +161,7 @@ class Session:
 
     def shortest_path(self, source: Any, target: Any, weight: Any = None, **options: Unpack[CallOptions]) -> list[Any]:
         """The vertices of a shortest path, in order. See `isthmus.shortest_path`."""
-        from isthmus.runtime.shortest_path import found_path  # late: it imports sessions
+        from isthmus.runtime.results.shortest_path import found_path  # late: it imports sessions
 
         return found_path(self, source, target, weight, **options).vertices
 
@@ -197,7 +197,7 @@ class Session:
         return self._called(algorithm, args, own, **options)
 
     def _called(self, algorithm: Algorithm, args: tuple[Any, ...], own: dict[str, Any], **options: Any) -> Result:
-        date = repeat.now()
+        date = provenance.now()
         algorithm.check(args, own)
         check_call(options)
         watch, say, rehearse = options.pop("watch", quiet), options.pop("say", None), options.pop("rehearse", None)
@@ -222,7 +222,9 @@ class Session:
                     call = Call(self, algorithm.name, watch, say, checkpoints)
                     answer = algorithm(call, *args, **own)
                     checkpoints.over(call.trace.notes)
-                again = repeat.to_repeat(algorithm, args, own, self.graph.snapshot, self.settings, self.team.size, date)
+                again = provenance.to_repeat(
+                    algorithm, args, own, self.graph.snapshot, self.settings, self.team.size, date
+                )
                 result = self._result(answer, call, again)
             except BaseException:
                 # Else the run has failed before: an unknown vertex must not cost the session its cache.

@@ -25,7 +25,7 @@ import numpy as np
 from isthmus.frontier import Array, Frontier
 from isthmus.graph.lists import Lists
 from isthmus.graph.partition import Partitions
-from isthmus.kernels import priority as kernels
+from isthmus.kernels.loops import priority as kernels
 
 
 def priorities(frontier: Frontier, partitions: Partitions, lists: Lists, deltas: Array, team: Any) -> Array:

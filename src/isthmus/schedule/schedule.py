@@ -1,9 +1,9 @@
 """The Schedule interface: given the state of all units, a schedule answers *fetch p*, *run p* or *done*.
 
 A unit is what is fetched and run as one: a task of an iteration, or a partition that stays near. An executor
-(`runtime/executor.py`) keeps the `Standing` of all units, asks the schedule and carries out its answers. Schedules are
-pure: the same standing gives the same answer. They are asked after every step, because the best answer depends on what
-is pending.
+(`runtime/executor/executor.py`) keeps the `Standing` of all units, asks the schedule and carries out its answers.
+Schedules are pure: the same standing gives the same answer. They are asked after every step, because the best answer
+depends on what is pending.
 """
 
 from __future__ import annotations

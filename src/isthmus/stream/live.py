@@ -18,28 +18,28 @@ from pathlib import Path
 from typing import Any, Self
 
 from isthmus.checks import finite_above_0, whole
+from isthmus.devices.choose import name_of
 from isthmus.errors import OptionError
-from isthmus.graph.advancing import AdvancingGraph
-from isthmus.graph.change import Edits
+from isthmus.graph.changing.advancing import AdvancingGraph
+from isthmus.graph.changing.change import Edits
 from isthmus.graph.graph import Graph
-from isthmus.graph.overlay_graph import OverlayGraph
-from isthmus.kernels.compiling import clock
+from isthmus.graph.overlay.overlay_graph import OverlayGraph
+from isthmus.kernels.compile.compile_clock import clock
 from isthmus.memory import give_memory_back
 from isthmus.messages import option
-from isthmus.runtime.device import name_of
-from isthmus.stream.applying import Applying, refuse_half_applied
-from isthmus.stream.batch import edits_in_order, edits_of
+from isthmus.stream.batch_application import Applying, refuse_half_applied
 from isthmus.stream.batch_report import BatchReport
-from isthmus.stream.checking import differences
-from isthmus.stream.columns import Kinds
-from isthmus.stream.device_session import DeviceSession
-from isthmus.stream.following import arrivals
-from isthmus.stream.ground import Wishes, open_ground
-from isthmus.stream.live_result import LiveResult
-from isthmus.stream.records import Place
-from isthmus.stream.sources import open_updates
-from isthmus.stream.tables import edits_of_table
-from isthmus.stream.unlogged import Unlogged
+from isthmus.stream.context import Wishes, open_ground
+from isthmus.stream.devices.device_session import DeviceSession
+from isthmus.stream.input.arriving_batches import arrivals
+from isthmus.stream.input.batch import edits_in_order, edits_of
+from isthmus.stream.input.batch_columns import Kinds
+from isthmus.stream.input.sources import open_updates
+from isthmus.stream.input.update_tables import edits_of_table
+from isthmus.stream.log.records import Place
+from isthmus.stream.log.unlogged import Unlogged
+from isthmus.stream.results.answer_check import differences
+from isthmus.stream.results.live_result import LiveResult
 from isthmus.threads import uninterrupted
 
 
@@ -69,7 +69,7 @@ class Live(Applying):
         Then `memory` may be a share of the edges, such as "10%", and `policy` a recipe for reading them. `device`:
         "model:NAME" for a modelled GPU or "cuda:NUMBER" for one of this machine; the host has the edges. Then `memory`
         is the GPU's memory, or a share of the edges for lists that stay near, and `policy` a recipe of
-        `stream/recipes.py`.
+        `stream/stream_recipes.py`.
         """
         self.log = log or Unlogged()
         weakref.finalize(self, self.log.close)  # of a stream that nobody closed

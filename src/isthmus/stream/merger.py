@@ -1,7 +1,7 @@
 """Merges the changes of a stream on disk into a new store, in a thread of its own, while batches go on.
 
-1. The thread writes the snapshot of some batch into a new store (`graph/merging.py`). Snapshots do not change, so it
-   needs no lock.
+1. The thread writes the snapshot of some batch into a new store (`graph/overlay/merged_store.py`). Snapshots do not
+   change, so it needs no lock.
 2. It opens that store as a changing graph, and applies the batches that came meanwhile to it.
 3. When it has all of them, the stream takes over its store and its overlay, between two batches.
 
@@ -18,9 +18,9 @@ import time
 from collections import deque
 
 from isthmus.errors import BudgetError
-from isthmus.graph.change import Edits
-from isthmus.graph.merging import scratch_store
-from isthmus.graph.overlay_graph import OverlayGraph
+from isthmus.graph.changing.change import Edits
+from isthmus.graph.overlay.merged_store import scratch_store
+from isthmus.graph.overlay.overlay_graph import OverlayGraph
 from isthmus.memory import format_size
 from isthmus.messages import option
 

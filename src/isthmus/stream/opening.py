@@ -12,8 +12,8 @@ from isthmus.graph.graph import Graph, open_graph
 from isthmus.messages import option
 from isthmus.runtime.session import check_graph
 from isthmus.stream.live import Live
-from isthmus.stream.logged import Logged, log_size_of
-from isthmus.stream.reader import ReadOnly
+from isthmus.stream.log.logged import Logged, log_size_of
+from isthmus.stream.log.reader import ReadOnly
 
 
 def stream(

@@ -1,4 +1,6 @@
-"""Ligra's graphs, and that their ending is shared with adjacency lists. They are read by `graph/formats/words.py`."""
+"""Ligra's graphs, and that their ending is shared with adjacency lists. They are read by
+`graph/reading/text_words.py`.
+"""
 
 from __future__ import annotations
 

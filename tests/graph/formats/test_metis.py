@@ -1,4 +1,4 @@
-"""METIS .graph files, parsed by `kernels/words.py`."""
+"""METIS .graph files, parsed by `kernels/text/number_text.py`."""
 
 from __future__ import annotations
 

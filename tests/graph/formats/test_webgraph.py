@@ -1,5 +1,5 @@
-"""WebGraph's BV format, in files by a slow writer of our own; `graph/formats/bv_lists.py` decodes,
-`graph/formats/bv_writer.py` writes.
+"""WebGraph's BV format, in files by a slow writer of our own; `graph/reading/bv_lists.py` decodes,
+`graph/reading/bv_writer.py` writes.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from tests.naive import assert_graph, clean
 
 import isthmus as ist
 from isthmus.errors import BudgetError, GraphFormatError, OptionError, StoreError
-from isthmus.graph import replacing
+from isthmus.graph.store import replacement
 
 LISTS = similar_lists(60, 3)
 VARIANTS = {
@@ -345,14 +345,14 @@ def test_old_and_new_files_are_not_read_as_one_graph(tmp_path, monkeypatch, endi
     """One of the three renames fails, after the others before it."""
     if old:
         ist.read(([0, 1], [1, 2])).export(tmp_path / "g", "webgraph")
-    put = replacing.put_into_place
+    put = replacement.put_into_place
 
     def broken(fresh, path):
         if path.suffix == ending:
             raise OSError(errno.EIO, "Input/output error")
         put(fresh, path)
 
-    monkeypatch.setattr(replacing, "put_into_place", broken)
+    monkeypatch.setattr(replacement, "put_into_place", broken)
     removed = (
         r"cannot replace the graph: Input/output error; the old graph cannot be opened any more, g.properties "
         r"was removed; export it"

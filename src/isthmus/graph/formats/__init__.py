@@ -16,9 +16,9 @@ import numpy as np
 
 from isthmus.checks import above_0, flag, is_real, whole
 from isthmus.errors import GraphFormatError, OptionError, PluginError
-from isthmus.graph.edges import EdgeSource
-from isthmus.graph.files import address, is_address
-from isthmus.graph.formats.format import Format, Option, part_of, unknown_option
+from isthmus.graph.ingest.edges import EdgeSource
+from isthmus.graph.reading.format import Format, Option, part_of, unknown_option
+from isthmus.graph.store.files import address, is_address
 from isthmus.messages import option
 from isthmus.plugins import Catalogue, entry_points
 
@@ -106,7 +106,7 @@ def open_source(what: Any, options: ReadOptions) -> EdgeSource:
             raise unknown_option(sorted(options.own))
         if isinstance(what, EdgeSource):
             return what
-        from isthmus.graph.formats import tables
+        from isthmus.graph.reading import tables
 
         return tables.open_object(what, options)
     path = Path(what)
@@ -116,9 +116,9 @@ def open_source(what: Any, options: ReadOptions) -> EdgeSource:
         ) is not None:
             return FORMATS[described].open(path, options)
         if set(str(what)) & set("*?["):
-            from isthmus.graph.formats import parts
+            from isthmus.graph.reading import file_parts
 
-            return parts.open_pattern(str(what), options)
+            return file_parts.open_pattern(str(what), options)
         if is_address(what):
             raise GraphFormatError(
                 f"{address(what)}: is an address, expected a file on this machine; download it first"

@@ -2,8 +2,8 @@
 arcs`.
 
 Vertices are numbered from 1, and these numbers are the ids. Comment lines begin with `c`. The coordinates of the
-vertices are in a .co file: see `coordinates.py`. Galois uses the same ending for a binary format; the first bytes tell
-which it is.
+vertices are in a .co file: see `graph/reading/coordinates.py`. Galois uses the same ending for a binary format; the
+first bytes tell which it is.
 """
 
 from __future__ import annotations
@@ -14,16 +14,16 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 import numpy as np
 
 from isthmus.errors import GraphFormatError
-from isthmus.graph.edges import EdgeBlock, EdgeSource
-from isthmus.graph.files import Array
 from isthmus.graph.formats import COMPRESSED, ReadOptions
-from isthmus.graph.formats.counted import CountedText, whole_numbers
-from isthmus.graph.formats.format import Format
 from isthmus.graph.formats.text import BadLine
-from isthmus.kernels import text as kernels
+from isthmus.graph.ingest.edges import EdgeBlock, EdgeSource
+from isthmus.graph.reading.counted_text import CountedText, whole_numbers
+from isthmus.graph.reading.format import Format
+from isthmus.graph.store.files import Array
+from isthmus.kernels.text import edge_text as kernels
 
 if TYPE_CHECKING:
-    from isthmus.graph.outgoing import Outgoing
+    from isthmus.graph.export.outgoing import Outgoing
 
 
 def open_path(path: Path, options: ReadOptions) -> EdgeSource:

@@ -14,15 +14,16 @@ from typing import TYPE_CHECKING, BinaryIO
 import numpy as np
 
 from isthmus.errors import GraphFormatError, OptionError
-from isthmus.graph.edges import EdgeSource
-from isthmus.graph.files import Array
-from isthmus.graph.formats import ReadOptions, naming
-from isthmus.graph.formats.format import Format, Option
-from isthmus.graph.formats.lists import ListFile
-from isthmus.graph.formats.tables import check_weights
+from isthmus.graph.formats import ReadOptions
+from isthmus.graph.ingest.edges import EdgeSource
+from isthmus.graph.reading import column_names
+from isthmus.graph.reading.binary_lists import ListFile
+from isthmus.graph.reading.format import Format, Option
+from isthmus.graph.reading.tables import check_weights
+from isthmus.graph.store.files import Array
 
 if TYPE_CHECKING:
-    from isthmus.graph.outgoing import Outgoing
+    from isthmus.graph.export.outgoing import Outgoing
 
 HEADER = 32
 TYPES = {"int32": "int32", "uint32": "int32", "float32": "float64", "int64": "int64", "float64": "float64"}  # stored as
@@ -84,15 +85,15 @@ class GaloisSource(ListFile):
 
     def _type(self, width: int, options: ReadOptions) -> str | None:
         """The type of the weights; None to read none."""
-        if options.weight not in (None, naming.NONE):
+        if options.weight not in (None, column_names.NONE):
             raise OptionError(
-                f"{self.name}: the edges' data are the weights; expected {naming.NONE!r} or None, got "
+                f"{self.name}: the edges' data are the weights; expected {column_names.NONE!r} or None, got "
                 f"{options.weight!r}"
             )
         given: str | None = options.own.get("edge_type") or None
         if given is not None and given not in TYPES:
             raise OptionError(f"{self.name}: edge_type: expected one of {', '.join(TYPES)}, got {given!r}")
-        if width == 0 or options.weight == naming.NONE:
+        if width == 0 or options.weight == column_names.NONE:
             return None
         if given is None and width in (4, 8):
             given = f"int{8 * width}"

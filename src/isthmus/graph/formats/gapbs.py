@@ -15,17 +15,17 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 import numpy as np
 
 from isthmus.errors import GraphFormatError
-from isthmus.graph.edges import EdgeBlock, EdgeSource
-from isthmus.graph.files import Array
 from isthmus.graph.formats import ReadOptions
-from isthmus.graph.formats.format import Format
-from isthmus.graph.formats.lists import ListFile
-from isthmus.graph.formats.tables import check_weights
-from isthmus.kernels import arcs
+from isthmus.graph.ingest.edges import EdgeBlock, EdgeSource
+from isthmus.graph.reading.binary_lists import ListFile
+from isthmus.graph.reading.format import Format
+from isthmus.graph.reading.tables import check_weights
+from isthmus.graph.store.files import Array
+from isthmus.kernels.store import arc_keys as arcs
 from isthmus.threads import Pool
 
 if TYPE_CHECKING:
-    from isthmus.graph.outgoing import Outgoing
+    from isthmus.graph.export.outgoing import Outgoing
 
 HEADER = 17
 

@@ -21,17 +21,18 @@ import pyarrow as pa
 
 from isthmus import sizes
 from isthmus.errors import GraphFormatError, OptionError
-from isthmus.graph.edges import EdgeBlock, EdgeSource
-from isthmus.graph.formats import ReadOptions, naming
-from isthmus.graph.formats.format import Format
-from isthmus.graph.formats.tables import WIDTHS, as_key, check_weights
+from isthmus.graph.formats import ReadOptions
 from isthmus.graph.formats.text import LOOK, Lines
-from isthmus.graph.names import encode
+from isthmus.graph.ingest.edges import EdgeBlock, EdgeSource
+from isthmus.graph.ingest.names import encode
+from isthmus.graph.reading import column_names
+from isthmus.graph.reading.format import Format
+from isthmus.graph.reading.tables import WIDTHS, as_key, check_weights
 from isthmus.messages import option
 from isthmus.threads import Pool
 
 if TYPE_CHECKING:
-    from isthmus.graph.outgoing import Outgoing
+    from isthmus.graph.export.outgoing import Outgoing
 
 PIECE = 64 << 10  # bytes given to the parser at once
 TOKEN = 1 << 20  # bytes that a tag may have; the parser holds it whole
@@ -151,7 +152,7 @@ class Handler:
             "edge",
             "all",
         )
-        if named and self._asked != naming.NONE and self.key is None:
+        if named and self._asked != column_names.NONE and self.key is None:
             self.key = self._needed(attributes, "id")
             self._open[-1] = "weight key"
 
@@ -227,7 +228,7 @@ class GraphmlSource(EdgeSource):
         self._ends: dict[str, int] = {}  # ids that edges name, each with a line where
         head = self._head()
         self.directed, self.weighted = head.directed, head.key is not None
-        if options.weight not in (None, naming.NONE) and not self.weighted:
+        if options.weight not in (None, column_names.NONE) and not self.weighted:
             raise OptionError(f"{path}: no data key of edges is named {options.weight!r}")
         sample = head.nodes[:LOOK]
         whole = bool(sample) and all(INTEGER.fullmatch(node) for node in sample)
@@ -297,7 +298,7 @@ class GraphmlSource(EdgeSource):
             except ValueError:
                 raise GraphFormatError(
                     f"{self._path}:{line}: expected a number as weight, got {text if text is None else text[:40]!r} "
-                    f"({option('weight', naming.NONE)} reads no weights)"
+                    f"({option('weight', column_names.NONE)} reads no weights)"
                 ) from None
         column = np.array(values, None if values else np.int64)
         where = f"{self._path}: edges from line {edges[0][3] if edges else 0} on"

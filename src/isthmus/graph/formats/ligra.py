@@ -15,19 +15,19 @@ import numpy as np
 
 from isthmus import sizes
 from isthmus.errors import GraphFormatError
-from isthmus.graph.edges import EdgeBlock, EdgeSource
-from isthmus.graph.files import Array
 from isthmus.graph.formats import ReadOptions, opening
-from isthmus.graph.formats.counted import check_claim
-from isthmus.graph.formats.format import Format
-from isthmus.graph.formats.tables import check_weights, weight_type
 from isthmus.graph.formats.text import CODECS
-from isthmus.graph.formats.words import Numbers
-from isthmus.graph.numbering import number_dtype
+from isthmus.graph.ingest.edges import EdgeBlock, EdgeSource
+from isthmus.graph.ingest.numbering import number_dtype
+from isthmus.graph.reading.counted_text import check_claim
+from isthmus.graph.reading.format import Format
+from isthmus.graph.reading.tables import check_weights, weight_type
+from isthmus.graph.reading.text_words import Numbers
+from isthmus.graph.store.files import Array
 from isthmus.threads import Pool
 
 if TYPE_CHECKING:
-    from isthmus.graph.outgoing import Outgoing
+    from isthmus.graph.export.outgoing import Outgoing
 
 NAMES = (b"AdjacencyGraph", b"WeightedAdjacencyGraph")
 WIDTHS = ("int32", "int64")

@@ -13,14 +13,14 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 import numpy as np
 
 from isthmus.errors import GraphFormatError
-from isthmus.graph.edges import EdgeBlock, EdgeSource
-from isthmus.graph.files import Array
 from isthmus.graph.formats import ReadOptions
-from isthmus.graph.formats.counted import OUTSIDE, CountedText, whole_numbers
-from isthmus.graph.formats.format import Format
+from isthmus.graph.ingest.edges import EdgeBlock, EdgeSource
+from isthmus.graph.reading.counted_text import OUTSIDE, CountedText, whole_numbers
+from isthmus.graph.reading.format import Format
+from isthmus.graph.store.files import Array
 
 if TYPE_CHECKING:
-    from isthmus.graph.outgoing import Outgoing
+    from isthmus.graph.export.outgoing import Outgoing
 
 BANNER = "%%MatrixMarket matrix coordinate FIELD SYMMETRY"
 FIELDS = (b"pattern", b"integer", b"real", b"double")

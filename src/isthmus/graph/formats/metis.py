@@ -16,20 +16,21 @@ import numpy as np
 
 from isthmus import sizes
 from isthmus.errors import GraphFormatError, OptionError
-from isthmus.graph.edges import EdgeBlock, EdgeSource
-from isthmus.graph.files import Array
 from isthmus.graph.formats import ReadOptions, opening
-from isthmus.graph.formats.counted import From1, check_claim, whole_numbers
-from isthmus.graph.formats.format import Format
-from isthmus.graph.formats.tables import weight_type
 from isthmus.graph.formats.text import Lines, line_at, shortened
-from isthmus.graph.formats.words import Words
-from isthmus.kernels import arcs, text, words
+from isthmus.graph.ingest.edges import EdgeBlock, EdgeSource
+from isthmus.graph.reading.counted_text import From1, check_claim, whole_numbers
+from isthmus.graph.reading.format import Format
+from isthmus.graph.reading.tables import weight_type
+from isthmus.graph.reading.text_words import Words
+from isthmus.graph.store.files import Array
+from isthmus.kernels.store import arc_keys
+from isthmus.kernels.text import edge_text, number_text
 from isthmus.memory import Budget
 from isthmus.threads import Pool
 
 if TYPE_CHECKING:
-    from isthmus.graph.outgoing import Outgoing
+    from isthmus.graph.export.outgoing import Outgoing
 
 HEAD = 1 << 20  # bytes in which the header must end
 WIDTHS = ("int32", "int64")
@@ -123,30 +124,30 @@ class MetisSource(EdgeSource):
 
     def blocks(self, pool: Pool) -> Iterator[EdgeBlock]:
         place, skip = np.zeros(5, np.int64), self._head_lines
-        place[words.LINES] = skip
+        place[number_text.LINES] = skip
         self._imbalance = self._arcs = 0
         self.weight_dtype = WIDTHS[0]
         for part, done in Words(self._path, self._options.max_expansion, sizes.now.adjacency_chunk):
-            ends = np.flatnonzero(part == text.NEWLINE)[:skip] if skip else np.empty(0, np.int64)
+            ends = np.flatnonzero(part == edge_text.NEWLINE)[:skip] if skip else np.empty(0, np.int64)
             skip -= ends.size
             block = self._parse(part[int(ends[-1]) + 1 :] if ends.size else part, place) if not skip else None
             if block is not None:
                 block.done = done
                 yield block
-        if place[words.VERTEX] < self._count:
+        if place[number_text.VERTEX] < self._count:
             raise GraphFormatError(
-                f"{self._path}: has {place[words.VERTEX]} lines of vertices, its header promises {self._count}"
+                f"{self._path}: has {place[number_text.VERTEX]} lines of vertices, its header promises {self._count}"
             )
 
     def _parse(self, part: Array, place: Array) -> EdgeBlock:
-        most = int(words.count_words(part)) + 1
+        most = int(number_text.count_words(part)) + 1
         sources, targets = np.empty(most, np.uint64), np.empty(most, np.uint64)
         weights = np.empty(most if self.weighted else 0, np.int64)
-        before = int(place[words.LINES])
-        status, edges, where = words.parse_lists(
+        before = int(place[number_text.LINES])
+        status, edges, where = number_text.parse_lists(
             part, place, self._count, self._skip, self.weighted, sources, targets, weights
         )
-        if status != text.OK:
+        if status != edge_text.OK:
             number, line = line_at(part, where, before)
             raise GraphFormatError(f"{self._path}:{number}: expected {self._expected(status)}, got {shortened(line)!r}")
         block = EdgeBlock(sources[:edges], targets[:edges], weights[:edges] if self.weighted else None)
@@ -154,11 +155,11 @@ class MetisSource(EdgeSource):
         return block
 
     def _expected(self, status: int) -> str:
-        if status == words.OUTSIDE:
+        if status == number_text.OUTSIDE:
             return f"neighbours from 1 to {self._count}"
-        if status == words.TOO_MANY:
+        if status == number_text.TOO_MANY:
             return f"no more than {self._count} lines of vertices"
-        if status == words.UNFINISHED:
+        if status == number_text.UNFINISHED:
             own = f"{self._skip} numbers of the vertex, then " if self._skip else ""
             return f"{own}{'pairs of a neighbour and a weight' if self.weighted else 'neighbours'}"
         return "whole numbers that are not negative"
@@ -170,7 +171,7 @@ class MetisSource(EdgeSource):
             raise GraphFormatError(
                 f"{self._path}: expected no vertex among its own neighbours, got {block.sources[loops.argmax()]}"
             )
-        self._imbalance += int(arcs.imbalance(block.sources, block.targets, block.weights))
+        self._imbalance += int(arc_keys.imbalance(block.sources, block.targets, block.weights))
         self._arcs += block.sources.size
         if block.weights is not None:
             self.weight_dtype = max(self.weight_dtype, weight_type(block.weights), key=WIDTHS.index)

@@ -12,15 +12,15 @@ from typing import TYPE_CHECKING, BinaryIO
 import numpy as np
 
 from isthmus.errors import OptionError
-from isthmus.graph.edges import EdgeSource
-from isthmus.graph.files import Array
 from isthmus.graph.formats import ReadOptions
-from isthmus.graph.formats.format import Format
-from isthmus.graph.formats.lists import ListFile
-from isthmus.graph.formats.tables import check_weights
+from isthmus.graph.ingest.edges import EdgeSource
+from isthmus.graph.reading.binary_lists import ListFile
+from isthmus.graph.reading.format import Format
+from isthmus.graph.reading.tables import check_weights
+from isthmus.graph.store.files import Array
 
 if TYPE_CHECKING:
-    from isthmus.graph.outgoing import Outgoing
+    from isthmus.graph.export.outgoing import Outgoing
 
 HEADER = 8
 MOST = 1 << 32  # vertices and arcs are counted in 32 bits

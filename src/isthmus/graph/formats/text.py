@@ -17,17 +17,18 @@ import pyarrow as pa
 
 from isthmus import sizes
 from isthmus.errors import GraphFormatError, OptionError
-from isthmus.graph.edges import EdgeBlock, EdgeSource
-from isthmus.graph.files import Array
-from isthmus.graph.formats import ReadOptions, naming
-from isthmus.graph.formats.format import Format
-from isthmus.graph.names import encode
-from isthmus.kernels import text as kernels
+from isthmus.graph.formats import ReadOptions
+from isthmus.graph.ingest.edges import EdgeBlock, EdgeSource
+from isthmus.graph.ingest.names import encode
+from isthmus.graph.reading import column_names
+from isthmus.graph.reading.format import Format
+from isthmus.graph.store.files import Array
+from isthmus.kernels.text import edge_text as kernels
 from isthmus.messages import option
 from isthmus.threads import Pool
 
 if TYPE_CHECKING:
-    from isthmus.graph.outgoing import Outgoing
+    from isthmus.graph.export.outgoing import Outgoing
 
 STRING_CHUNK = 512 << 10  # for string ids, which take some twenty times their bytes during encoding
 LOOK = 100  # lines that decide between integers and strings
@@ -249,13 +250,15 @@ class TextSource(EdgeSource):
         """
         asked = (self.options.source, self.options.target, self.options.weight)
         free = [name for name in names if name not in asked]
-        source, target, weight = (naming.known(free, usual) for usual in (naming.SOURCE, naming.TARGET, naming.WEIGHT))
+        source, target, weight = (
+            column_names.known(free, usual) for usual in (column_names.SOURCE, column_names.TARGET, column_names.WEIGHT)
+        )
         third = 3 if ".wel" in self.path.suffixes else None  # GAPBS: weighted edge list
         wanted = [
             given if given is not None else named or place
             for given, named, place in zip(asked, (source, target, weight), (1, 2, third), strict=True)
         ]
-        return (*wanted[:2], None if wanted[2] == naming.NONE and naming.NONE not in names else wanted[2])
+        return (*wanted[:2], None if wanted[2] == column_names.NONE and column_names.NONE not in names else wanted[2])
 
     def _doubts(self) -> Iterator[str]:
         """Notes about a line of names that is read as an edge, and about columns that may hold weights."""
@@ -268,7 +271,7 @@ class TextSource(EdgeSource):
         used = int((self._columns >= 0).sum())
         if self._fields > used and not self.weighted and self.options.weight is None:
             free = next(column for column in range(self._fields) if column not in self._columns)
-            yield naming.ignored(self.name, self._fields - used, free + 1)
+            yield column_names.ignored(self.name, self._fields - used, free + 1)
 
     def _first_is_names(self) -> bool:
         """Whether the first line holds names: usual ones, words where all other ids are numbers, or a word above a
@@ -280,7 +283,7 @@ class TextSource(EdgeSource):
         first, others = ends[0], ends[1:]
         whole = [[bool(INTEGER.fullmatch(field)) for field in pair] for pair in others]
         words = not any(INTEGER.fullmatch(field) for field in first)
-        if naming.look_like_names(*(unquoted(field) for field in first)) or (
+        if column_names.look_like_names(*(unquoted(field) for field in first)) or (
             words and bool(whole) and all(map(all, whole))
         ):
             return True
@@ -339,9 +342,9 @@ class TextSource(EdgeSource):
             self._note(flags)
             yield block
         if self._flags & ROUNDED:
-            self.notes = (*self.notes, naming.rounded(self.name))
+            self.notes = (*self.notes, column_names.rounded(self.name))
         if self._skipped:
-            self.notes = (*self.notes, naming.skipped(self.name, self._skipped, "line"))
+            self.notes = (*self.notes, column_names.skipped(self.name, self._skipped, "line"))
         large = bool(self._flags & kernels.SAW_LARGE_WEIGHT)
         self.weight_dtype = "float64" if self._flags & kernels.SAW_FRACTION else "int64" if large else "int32"
 

@@ -17,17 +17,17 @@ import numpy as np
 
 from isthmus import sizes
 from isthmus.errors import GraphFormatError, OptionError
-from isthmus.graph.edges import EdgeBlock, EdgeSource
 from isthmus.graph.formats import ReadOptions
-from isthmus.graph.formats.bv_lists import ENTRY, BvLists
-from isthmus.graph.formats.bv_properties import read_properties
-from isthmus.graph.formats.bv_writer import BvWriter
-from isthmus.graph.formats.format import Format
+from isthmus.graph.ingest.edges import EdgeBlock, EdgeSource
+from isthmus.graph.reading.bv_lists import ENTRY, BvLists
+from isthmus.graph.reading.bv_properties import read_properties
+from isthmus.graph.reading.bv_writer import BvWriter
+from isthmus.graph.reading.format import Format
 from isthmus.messages import option
 from isthmus.threads import Pool
 
 if TYPE_CHECKING:
-    from isthmus.graph.outgoing import Outgoing
+    from isthmus.graph.export.outgoing import Outgoing
 
 MOST_VERTICES = 1 << 32
 

@@ -1,7 +1,7 @@
 """Grus (Wang et al., TACO 2021): pages, of which a region is prefetched; the others are mapped, and nothing is evicted.
 
-`policies/grus.py` decides what is prefetched. Of Grus's two wings this is the first, its placement of data; the second,
-its frontier, is the same for all recipes (`frontier.py`).
+`policies/grus_policy.py` decides what is prefetched. Of Grus's two wings this is the first, its placement of data; the
+second, its frontier, is the same for all recipes (`frontier.py`).
 """
 
 from __future__ import annotations

@@ -4,7 +4,7 @@ first.
 
 from __future__ import annotations
 
-from isthmus.policies.hytgraph import HyTGraph
+from isthmus.policies.hytgraph_policy import HyTGraph
 from isthmus.policies.recipe import Recipe
 
 RECIPE = Recipe(

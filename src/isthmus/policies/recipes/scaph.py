@@ -1,6 +1,6 @@
 """Scaph (Zheng et al., ATC 2020): high-value partitions move whole and run again; of others active lists are packed.
 
-`policies/scaph.py` describes the variants that its evaluation compares (`scaph:hvsp`, ...).
+`policies/scaph_policy.py` describes the variants that its evaluation compares (`scaph:hvsp`, ...).
 
 Re-runs before the end of an iteration need a program whose answer does not depend on the order of propagation. Where it
 does, partitions are still chosen by value, low-value ones are packed, and high-value ones stay near, but each runs once
@@ -12,7 +12,7 @@ in an iteration:
 - Inference of a layered network: a layer must be complete before it sends. Every edge is used in one iteration only, so
   nothing that stayed near is used again.
 - Circuits: conjugate gradients need sums over all vertices after every pass. Relaxation, which Scaph ran, needs none,
-  and its re-runs help, but it takes many more passes (`programs/circuit.py`).
+  and its re-runs help, but it takes many more passes (`programs/algorithms/circuit.py`).
 
 Programs that follow both sides of a directed graph keep partitions in an ordinary cache instead of the queue.
 """
@@ -22,7 +22,7 @@ from __future__ import annotations
 from dataclasses import replace
 from functools import partial
 
-from isthmus.policies import scaph
+from isthmus.policies import scaph_policy
 from isthmus.policies.recipe import Recipe
 
 
@@ -30,20 +30,20 @@ def compared(variant: str) -> Recipe:
     """Scaph, or one of the variants it is compared with."""
     if variant == "scaph":
         return RECIPE
-    chosen, name = scaph.VARIANTS[variant], f"scaph:{variant}"
+    chosen, name = scaph_policy.VARIANTS[variant], f"scaph:{variant}"
     return replace(
         RECIPE,
         name=name,
-        policy=scaph.ByValue(name, chosen),
-        cache="none" if variant in scaph.PACKED else "partitions",
+        policy=scaph_policy.ByValue(name, chosen),
+        cache="none" if variant in scaph_policy.PACKED else "partitions",
         further_runs=dict.fromkeys(("filter", "compaction", "cache"), chosen.runs - 1) if chosen.runs > 1 else {},
-        queue=chosen.queue and variant not in scaph.ONCE,
+        queue=chosen.queue and variant not in scaph_policy.ONCE,
     )
 
 
 RECIPE = Recipe(
     "scaph",
-    scaph.ByValue("scaph", scaph.VARIANTS["scaph"]),
+    scaph_policy.ByValue("scaph", scaph_policy.VARIANTS["scaph"]),
     "partitions",
     combine="whole apart",
     queue=True,
@@ -51,5 +51,5 @@ RECIPE = Recipe(
     colour="resident",
     dash="-.",
     place=6,
-    variants={variant: partial(compared, variant) for variant in scaph.VARIANTS},
+    variants={variant: partial(compared, variant) for variant in scaph_policy.VARIANTS},
 )

@@ -1,0 +1,72 @@
+"""A GPU's link and kernels as `isthmus calibrate --device cuda:0` measures and shows them."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import Any
+
+from isthmus.cli.commands.calibrate import Row
+from isthmus.devices.cuda.gpu_costs import CardCosts, Remembered, costs_file
+from isthmus.devices.cuda.measurement import CardSamples
+from isthmus.runtime.plan import calibrate
+
+KINDS = (  # (member of CardCosts, words, unit)
+    ("bandwidth", "copies to the GPU", "B"),
+    ("back_bandwidth", "copies from the GPU", "B"),
+    ("transfer_seconds", "a short copy", "s"),
+    ("copy_seconds", "a short copy, waited for", "s"),
+    *((f"direct {sectors}", f"kernels read {32 * sectors} B at a time", "B") for sectors in range(1, 5)),
+    ("managed_bandwidth", "kernels read managed memory", "B"),
+    ("fault_seconds", "a page fault", "s"),
+    ("fill_bandwidth", "kernels fill memory", "B"),
+    ("launch_seconds", "a launch", "s"),
+    ("edge_rate", "edges pushed by a kernel", "M"),
+    ("host_edge_rate", "edges pushed by the processor", "M"),
+    ("packing", "lists packed together", "B"),
+)
+
+
+class Gpu:
+    """A GPU of this machine."""
+
+    samples: CardSamples
+    found: CardCosts
+
+    def __init__(self, device: str) -> None:
+        self._device, self.words, self.key, self.file = device, device, {"device": device}, costs_file()
+        self.before: Any = calibrate.recall_gpu(device)
+
+    def survey(self, progress: Any, say: Any) -> bool:
+        self.samples, self.found = calibrate.survey_gpu(self._device, progress, say)
+        after = calibrate.recall_gpu(self._device)
+        return after is not None and after.costs == self.found
+
+    def forget(self) -> bool:
+        return calibrate.forget_gpu(self._device)
+
+    def name(self, known: Remembered | None) -> str:
+        return (self.found if known is None else known.costs).gpu
+
+    def rounds(self) -> list[Row]:
+        return [(words, unit, self.samples.kinds[name]) for name, words, unit in KINDS]
+
+    def rows(self, known: Remembered) -> list[Row]:
+        return [(words, unit, figure(known.costs, name)) for name, words, unit in KINDS]
+
+    def facts(self) -> list[tuple[str, str]]:
+        costs = self.found
+        return [
+            (
+                "start",
+                f"{costs.start_seconds:.2f} s until a program's first kernel has run, {costs.kernel_seconds:.2g} s "
+                f"for another",
+            )
+        ]
+
+    def as_json(self, known: Remembered | None) -> dict[str, Any]:
+        return asdict(self.found if known is None else known.costs)
+
+
+def figure(costs: CardCosts, name: str) -> float:
+    kind, _, sectors = name.partition(" ")
+    return float(costs.direct[int(sectors) - 1] if sectors else getattr(costs, kind))

@@ -1,0 +1,288 @@
+"""A program on a GPU: its state, its frontier, and kernels in place of the processor's loops.
+
+Loop, schedule, engines and clock are those of a modelled device. What differs is here and in `devices/cuda/link.py`:
+
+- The state's arrays and the frontier's marks lie in managed memory, so `before`, `after` and all other parts of a
+  program run on the host as they stand, between launches. Pages migrate if they do; so deltas are taken, and the
+  frontier is advanced, by kernels. The state of a stream's programs stays there from batch to batch.
+- A delivery is one piece of work. It waits for the event behind the copies into its buffer; then its rows are sorted by
+  length, and each kind is a launch (`devices/cuda/kernels/skeleton.py`). The piece ends when its last kernel has, so
+  that its buffer can be used again.
+- Kernels read the live values. Where launches have a fixed order (`Card.repeats`), they read those that the launch has
+  found, and counts are exactly those of the modelled device.
+
+Rows of a delivery are uploaded from the host, beside what the link counts: 28 bytes each, of cached lists 4; a run's
+summary has their sum (`row_bytes`), with those that caches upload to move lists. Dense frontiers of whole partitions
+need none. Lists that are read by zero-copy and may be followed again are copied into the buffer by a kernel first, so
+that they cross the link once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from types import ModuleType
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from isthmus.cache.cache import Cache
+from isthmus.devices.cuda.card import Card, Shared
+from isthmus.devices.cuda.frontier import CudaFrontier
+from isthmus.devices.cuda.gpu_lists import CardLists
+from isthmus.devices.cuda.gpu_space import CardSpace, RowSpace
+from isthmus.devices.cuda.kernels import skeleton
+from isthmus.devices.cuda.link import CudaLink
+from isthmus.devices.cuda.list_mover import ListMover
+from isthmus.engines.engine import Delivery, Ranges, Rows, Side
+from isthmus.errors import NotOnGpu
+from isthmus.frontier import Frontier
+from isthmus.graph.lists import Lists
+from isthmus.link.link import Array
+from isthmus.messages import option
+from isthmus.programs.program import Program, State
+from isthmus.runtime.executor.launches import Launches
+from isthmus.runtime.executor.work import Piece
+from isthmus.runtime.executor.worker import Worker
+from isthmus.runtime.near.near_memory import Desk, Outlasting
+from isthmus.threads import Team
+
+if TYPE_CHECKING:
+    from isthmus.runtime.session import Session
+
+NO_WEIGHTS_HERE = np.zeros(1, np.int32)  # a device has no empty arrays
+
+
+class OnCard(CardSpace):
+    """Memory of one run on a card, freed at its end."""
+
+    def __init__(self, card: Card, lists: CardLists, outlasting: Outlasting | None = None) -> None:
+        """`outlasting`: has what stays on the card between the batches of a stream."""
+        super().__init__(card)
+        self._card_lists, self._outlasting = lists, outlasting
+        # What stays when the run has ended: copies on the host, and the card's own.
+        self.left: list[tuple[Array, Shared]] = []
+
+    def reach(self, array: Array) -> Array:
+        """An array of the state in memory that both sides use: itself, if it lies there already, or a copy."""
+        shared = None if self._outlasting is None else self._outlasting.shared(array)
+        if shared is None:
+            return self.managed(array)
+        self.share(shared)
+        return array
+
+    def leave(self, own: Array, there: Array) -> Array:
+        """The host's own array with what an array there holds. The memory on the card stays, for whoever takes it from
+        `left`.
+
+        The array is another one only if the program has replaced it by a larger one meanwhile.
+        """
+        if own is there:
+            return own
+        if own.shape == there.shape and own.dtype == there.dtype:
+            own[...] = there
+        else:
+            own = np.array(there)
+        shared = self._shared.get(id(there))
+        if shared is not None:
+            self._taken = [each for each in self._taken if each is not shared]
+            self.card.keep(shared)
+            self.left.append((own, shared))
+        return own
+
+    def lists(self, lists: Lists) -> tuple[Array, Array]:
+        """Begins and ends of lists in near memory, which stay there after the run."""
+        kept = None if self._outlasting is None else self._outlasting.positions(lists)
+        return self._card_lists.there(lists) if kept is None else kept
+
+
+def make_frontier(session: Session) -> Frontier:
+    vertices, threads = session.graph.snapshot.vertices, session.team.size
+    if session.card is not None:
+        return CudaFrontier(vertices, threads)
+    return Frontier(vertices, threads, session.model is not None)
+
+
+@contextmanager
+def near_state(
+    session: Session, program: Program, state: State, frontier: Frontier, cache: Cache
+) -> Iterator[OnCard | None]:
+    """While inside, a GPU has the state and the frontier in memory that both sides use; without a GPU nothing changes.
+
+    At the end the cache lets go of the run's memory.
+    """
+    if session.card is None:
+        yield None
+        return
+    assert isinstance(frontier, CudaFrontier)
+    own = state.arrays  # a stream goes on with them
+    with OnCard(session.card, session.holdings.card_lists, session.holdings.outlasting) as on:
+        exchange(program, state, tuple(on.reach(array) for array in own))
+        try:
+            frontier.board(on)
+            yield on
+            on.finish()
+            own = tuple(on.leave(array, there) for array, there in zip(own, state.arrays, strict=True))
+        finally:
+            cache.leave()
+            exchange(program, state, own)
+
+
+def exchange(program: Program, state: State, fresh: tuple[Array, ...]) -> None:
+    """Replace the state's arrays, also where the program itself holds them, or views of them, as members or in lists,
+    tuples and dicts.
+    """
+    pairs = list(zip(state.arrays, fresh, strict=True))
+    for holder in (state.extra, vars(program)):
+        holder.update({name: replaced(value, pairs) for name, value in holder.items()})
+    state.arrays = fresh
+
+
+def replaced(value: Any, pairs: list[tuple[Array, Array]]) -> Any:
+    """What a program holds, with fresh arrays in place of old ones; whatever has none in it stays the same object."""
+    if isinstance(value, np.ndarray):
+        for old, new in pairs:
+            if value is old:
+                return new
+            if value.size and np.may_share_memory(value, old):
+                return same_view(value, old, new)
+    elif type(value) in (list, tuple, dict):
+        before = list(value.values()) if isinstance(value, dict) else list(value)
+        after = [replaced(each, pairs) for each in before]
+        if any(new is not old for old, new in zip(before, after, strict=True)):
+            return dict(zip(value, after, strict=True)) if isinstance(value, dict) else type(value)(after)
+    return value
+
+
+def same_view(view: Array, old: Array, new: Array) -> Array:
+    """The part of a fresh array that a view shows of the old one."""
+    begin = view.ctypes.data - old.ctypes.data
+    return np.ndarray(view.shape, view.dtype, new.data, begin, view.strides)
+
+
+class CudaWorker(Worker):
+    """Runs deliveries by a program's kernels. `module` has the processor's loops, `functions` the program's text.
+
+    `gathers`: lists that are read by zero-copy may be followed again, so they are left in the buffer.
+    """
+
+    def __init__(
+        self,
+        on: OnCard,
+        desk: Desk,
+        module: ModuleType,
+        functions: str,
+        program: Program,
+        state: State,
+        team: Team,
+        least_again: int,
+        launches: Launches | None,
+        gathers: bool,
+    ) -> None:
+        assert isinstance(desk.link, CudaLink)
+        self._on, self._link, sides = on, desk.link, desk.sides
+        self._kernels = skeleton.build(program.name, functions, sides[0].weight_width > 0, program.pulls, on.card.gpu)
+        super().__init__(module, program, state, team, least_again, launches)
+        self._lists = {side.name: on.lists(side.lists) for side in sides}
+        self._rows_there = RowSpace(on, len(sides[0].lists))
+        self._no_weights = on.upload(NO_WEIGHTS_HERE)
+        self._gathers = gathers or desk.cache.bytes > 0
+        if desk.cache.bytes:
+            desk.cache.board(ListMover(self._rows_there), on.lists)
+
+    @property
+    def uploaded_bytes(self) -> int:
+        """Rows that the host has uploaded, beside what the link counts."""
+        return self._rows_there.uploaded_bytes
+
+    def choose_loops(self) -> None:
+        """Choose the kernel for the next iteration. A program's own loops are machine code of the processor."""
+        if self._program.loops(self._state) is not None:
+            own = "its own loops (Program.loops) are compiled for the processor"
+            raise NotOnGpu(f"{self._program.name} does not run on a GPU: {own}; use {option('device', 'cpu')}")
+        self._kernel = self._kernels.seek if self._program.seeks(self._state) else self._kernels.push
+
+    def pieces(self, delivery: Delivery, frontier: Frontier) -> list[Piece]:
+        far = delivery.task.engine.streams and delivery.far_begins is not None and self._link.kernels_reach_far
+        stays = far and not self._gathers
+        if stays:
+            self._leave_far(delivery)
+        if self._launches is not None:
+            self._launches.begin(delivery, delivery.edges, frontier)
+        return [lambda member: self._run(delivery, delivery.edges, frontier, stays, far and self._gathers)]
+
+    def _far_arrays(self, side: Side) -> tuple[Array, Array | None]:
+        """A side's edges as kernels see them in mapped memory."""
+        weights = self._link.far(side.first_section + 1).view(side.weight_dtype) if side.weight_width else None
+        return self._link.far(side.first_section).view(side.target_dtype), weights
+
+    def _leave_far(self, delivery: Delivery) -> None:
+        """Let the kernel read a delivery's lists where they are, in mapped memory."""
+        edges, begins = delivery.edges, delivery.far_begins
+        assert isinstance(edges, Rows) and begins is not None
+        delivery.edges = Rows(edges.vertices, begins, begins, edges.lengths)
+        delivery.targets, delivery.weights = self._far_arrays(delivery.task.side)
+
+    def _rows(self, d: Delivery, lists: Rows, frontier: Frontier) -> list[Piece]:
+        return [lambda member: self._run(d, lists, frontier)]
+
+    def _run(
+        self, delivery: Delivery, edges: Ranges | Rows, frontier: Frontier, far: bool = False, gather: bool = False
+    ) -> None:
+        """Run edges. `far`: they lie in far memory; `gather`: so they do, and are brought into the buffer first."""
+        side, rows = delivery.task.side, self._rows_there
+        self._on.card.begin_thread()
+        if delivery.arrival is not None:
+            self._on.card.finish(delivery.arrival)
+            delivery.arrival = None
+        if not isinstance(edges, Rows):
+            self._run_ranges(delivery, edges, frontier)
+        elif delivery.places is not None:
+            for (vertices,) in rows.parts([edges.vertices]):
+                rows.sort(rows.list_kernels.sort_held, vertices, delivery.places, *self._lists[side.name])
+                self._launch(delivery, frontier)
+        else:
+            columns = [edges.vertices, edges.begins, edges.weight_begins, edges.lengths]
+            if gather and delivery.far_begins is not None:
+                columns.append(delivery.far_begins)
+            for vertices, begins, weight_begins, lengths, *far_begins in rows.parts(columns):
+                if far_begins:
+                    self._gather(delivery, vertices, begins, weight_begins, lengths, *far_begins)
+                rows.sort(rows.kernels.sort_rows, vertices, begins, weight_begins, lengths)
+                self._launch(delivery, frontier, far)
+        self._on.finish()
+        frontier.used[0] = frontier.queues.shape[1] + 1  # no queue holds what kernels have marked
+
+    def _gather(
+        self, d: Delivery, vertices: Array, begins: Array, weight_begins: Array, lengths: Array, far_begins: Array
+    ) -> None:
+        """Read rows from mapped memory into the buffer, where whoever follows them again finds them."""
+        rows, (targets, weights) = self._rows_there, self._far_arrays(d.task.side)
+        for places, far, near in ((begins, targets, d.targets), (weight_begins, weights, d.weights)):
+            if far is not None:
+                rows.sort(rows.kernels.sort_rows, vertices, far_begins, places, lengths)
+                rows.each_far_kind(rows.list_kernels.fetch, skeleton.line_of(far.dtype.itemsize), far, near)
+
+    def _run_ranges(self, delivery: Delivery, edges: Ranges, frontier: Frontier) -> None:
+        rows, lists = self._rows_there, self._lists[delivery.task.side.name]
+        for k in range(edges.first.size):
+            bounds = [int(each[k]) for each in (edges.begin, edges.end, edges.base, edges.weight_base)]
+            for first, last in rows.ranges(int(edges.first[k]), int(edges.last[k])):
+                rows.sort(rows.kernels.sort_range, first, last, *bounds, frontier.marks, frontier.all_active, *lists)
+                self._launch(delivery, frontier)
+
+    def _launch(self, delivery: Delivery, frontier: Frontier, far: bool = False) -> None:
+        """Run the sorted rows, a launch for each kind."""
+        side, weights = delivery.task.side, self._no_weights if delivery.weights is None else delivery.weights
+        run = self._rows_there.each_far_kind if far else self._rows_there.each_kind
+        run(
+            self._kernel,
+            skeleton.line_of(side.width, side.weight_width),
+            *self._lists[side.name],
+            delivery.targets,
+            weights,
+            self._state.arrays,
+            self._before,
+            self._state.params,
+            frontier.next_marks,
+        )

@@ -1,0 +1,131 @@
+"""The session of a stream on a device, modelled or a GPU: what is near stays from batch to batch, and all that is read
+is counted.
+"""
+
+from __future__ import annotations
+
+import re
+import weakref
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
+
+from isthmus.cache.hot_subgraph import VERTEX_BYTES
+from isthmus.errors import BudgetError, OptionError
+from isthmus.graph.changing.changing_graph import ChangingGraph
+from isthmus.memory import format_size, parse_size
+from isthmus.policies.recipes import recipe as static_recipe
+from isthmus.runtime.near.budget import more_memory, parse_share, split_for
+from isthmus.runtime.session import Session
+from isthmus.stream.devices.cuda_reads import CudaReads, card_bytes
+from isthmus.stream.devices.reads import NEAR, FarReads, Reads
+from isthmus.stream.stream_recipes import StreamRecipe
+
+if TYPE_CHECKING:
+    from isthmus.programs.program import Program
+    from isthmus.stream.maintain.maintained import Maintained
+
+LEAST = "0%"  # of the edges: runs have the smallest buffers that work; lists that stay near have memory of their own
+
+
+class DeviceSession(Session):
+    """A session on a changing graph, whose edges are far."""
+
+    reads: Reads = NEAR
+
+    def __init__(self, graph: ChangingGraph, device: str, recipe: StreamRecipe, threads: int | None) -> None:
+        super().__init__(graph, device=device, memory=LEAST, policy=recipe.runs_by, threads=threads)
+        self.recipe = recipe
+        self._runs: list[Program] = []
+        self._memory: str | int | None = None
+        self._peak = 0
+        self._sides: list[str] = []  # what is followed, and what correction reads
+
+    def begin(self, programs: Sequence[Maintained], memory: str | int | None) -> FarReads:
+        """Split near memory among these programs and the lists that stay near, and count reads from now on."""
+        graph, model = self.graph, self.model
+        assert isinstance(graph, ChangingGraph) and model is not None
+        snapshot, self._memory = graph.snapshot, memory
+        for program in programs:
+            runs = program.runs()
+            if runs is None:
+                raise OptionError(
+                    f"{program.name} is not kept current on a device, only on this machine; use device='cpu'"
+                )
+            self._runs.append(runs)
+        weights = snapshot.weighted and any(program.reads_weights() for program in programs)
+        self._sides = sides = sorted({snapshot.stored(side) for side in ("out", "in")})
+        entry = snapshot.target_bytes + (snapshot.weight_bytes if weights else 0)
+        index = VERTEX_BYTES * len(sides) * snapshot.vertices if self.recipe.hot else 0
+        room = near_room(
+            memory, model.near.bytes, self._vertex_bytes() + index, len(sides) * snapshot.arcs * entry, model.gpu
+        )
+        room = min(room, 2 * len(sides) * snapshot.arcs * entry)  # more is of no use
+        given = (graph, model, self.recipe, sides, weights, room, of_session(self))
+        reads = FarReads(*given) if self.card is None else CudaReads(*given, self.card)
+        self.reads = self.holdings.outlasting = reads
+        self._peak = self.near_peak
+        return reads
+
+    def _vertex_bytes(self) -> int:
+        """What programs and their runs need of near memory, for as many vertices as there are now."""
+        state = besides = 0
+        for runs in self._runs:
+            chosen = static_recipe(self.settings.policy, (), len(runs.sides), runs.levels)
+            split = split_for(runs, self.graph.snapshot, chosen, self.model, LEAST, 1, self.settings.policy)
+            shared = 0 if self.card is None else split.offsets  # a stream on a GPU has them for all runs
+            state, besides = state + split.state, max(besides, split.peak - split.state - shared)
+        outlasting = (
+            0 if self.card is None else card_bytes(self.graph.snapshot.vertices, len(self._sides), self.recipe.hot)
+        )
+        return state + besides + outlasting
+
+    def room_left(self, index: int) -> int | None:
+        """Bytes for lists beside an index of that size, when vertices were added; None: as before, as vertices come on
+        top of a share.
+        """
+        if share_of(self._memory) is not None:
+            return None
+        assert self.model is not None
+        budget = self.model.near.bytes if self._memory is None else parse_size(self._memory)
+        return max(0, budget - self._vertex_bytes() - index)
+
+    @property
+    def near_peak(self) -> int:
+        """Near memory that programs, buffers and lists take, at the opening or now."""
+        return max(self._peak, self._vertex_bytes() + self.reads.near_bytes) if isinstance(self.reads, FarReads) else 0
+
+
+def of_session(session: DeviceSession) -> Callable[[int], int | None]:
+    """Its `room_left`, without a reference to it: a session that is forgotten unclosed must not be held by what it has
+    near.
+    """
+    known = weakref.ref(session)
+
+    def room_left(index: int) -> int | None:
+        there = known()
+        return None if there is None else there.room_left(index)
+
+    return room_left
+
+
+def share_of(memory: str | int | None) -> float | None:
+    """The share that a budget such as 10% names."""
+    share = re.fullmatch(r"\s*([0-9.]+)\s*%\s*", memory) if isinstance(memory, str) else None
+    return parse_share(share[1]) if share else None
+
+
+def near_room(memory: str | int | None, device_bytes: int, vertex: int, edge_bytes: int, gpu: str = "") -> int:
+    """Bytes for lists that stay near: a share of the edges, or what a budget leaves beside `vertex` bytes. `gpu`: as
+    for `split_budget`.
+    """
+    share = share_of(memory)
+    if share is not None:
+        return int(edge_bytes * share)
+    budget = device_bytes if memory is None else parse_size(memory)
+    if budget < vertex:
+        raise BudgetError(
+            f"the stream needs at least {format_size(vertex)} near memory for its vertices and buffers; got "
+            f"{format_size(budget)}. "
+            f"{more_memory(vertex, device_bytes, gpu)}"
+        )
+    return budget - vertex

@@ -1,0 +1,71 @@
+"""Programs of a stream as its folder keeps them: by name, with options. A program of the user's own is code, and must
+be given again.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from isthmus.errors import OptionError
+from isthmus.programs.catalogue import ALGORITHMS
+from isthmus.programs.program import Program
+from isthmus.stream.maintain.program_request import Wanted
+
+
+def remembered(asked: Any) -> dict[str, Any]:
+    """A program as JSON."""
+    if isinstance(asked, str):
+        asked = Wanted(ALGORITHMS[asked])
+    if isinstance(asked, Wanted):
+        try:
+            options = {name: plain(value) for name, value in asked.options.items()}
+        except TypeError:
+            return {"given": asked.name or asked.algorithm.name}
+        return {"algorithm": asked.algorithm.name, "options": options, "name": asked.name}
+    return {"given": asked.name if isinstance(asked, Program) else type(asked).__name__}
+
+
+def recalled(kept: list[Any], folder: str) -> list[Wanted]:
+    """The programs that a folder remembers; OptionError if one of them must be given."""
+    found = []
+    for each in kept:
+        if "given" in each:
+            raise OptionError(
+                f"{folder}: its stream maintained {each['given']}, which is not kept in a file: give "
+                f"programs=[...] again"
+            )
+        found.append(
+            Wanted(
+                ALGORITHMS[each["algorithm"]],
+                {name: value_of(item) for name, item in each["options"].items()},
+                each["name"],
+            )
+        )
+    return found
+
+
+def plain(value: Any) -> Any:
+    """A value as JSON; TypeError if that does not hold it."""
+    if isinstance(value, np.generic):
+        value = value.item()
+    if value is None or isinstance(value, bool | int | float | str):
+        return value
+    if isinstance(value, list | tuple | set | frozenset):
+        return [plain(item) for item in value]
+    if isinstance(value, np.ndarray) and value.dtype.kind in "biuf":
+        return {"array": value.tolist(), "dtype": value.dtype.name}
+    if isinstance(value, dict):
+        return {"pairs": [[plain(key), plain(item)] for key, item in value.items()]}
+    raise TypeError(type(value).__name__)
+
+
+def value_of(kept: Any) -> Any:
+    if isinstance(kept, list):
+        return [value_of(item) for item in kept]
+    if isinstance(kept, dict) and "array" in kept:
+        return np.array(kept["array"], kept["dtype"])
+    if isinstance(kept, dict):
+        return {value_of(key): value_of(item) for key, item in kept["pairs"]}
+    return kept

@@ -1,0 +1,778 @@
+"""Carrying out schedules: each unit fetched and run, in order; nothing hangs, nothing is lost, whatever goes wrong."""
+
+from __future__ import annotations
+
+import faulthandler
+import itertools
+import signal
+import threading
+import time
+from collections import Counter
+
+import numpy as np
+import pytest
+from tests import sides
+
+import isthmus as ist
+from isthmus.engines.compaction import Compaction
+from isthmus.engines.engine import Delivery, Rows, Task
+from isthmus.engines.filter import Filter
+from isthmus.engines.zero_copy import ZeroCopy
+from isthmus.errors import StoreError
+from isthmus.link.link import Link
+from isthmus.link.ssd import SsdLink
+from isthmus.runtime.executor.buffers import Buffers
+from isthmus.runtime.executor.executor import Executor
+from isthmus.runtime.executor.schedule_run import Shift, Transfers
+from isthmus.runtime.executor.task_work import TaskWork
+from isthmus.runtime.executor.work import Work
+from isthmus.schedule.levels import Levels
+from isthmus.schedule.plain import Plain
+from isthmus.schedule.schedule import NEAR, NONE, RUNNING, Standing
+from isthmus.schedule.settling_order import NOTHING, Settling
+from isthmus.threads import Team, uninterrupted
+
+DEGREES = [30] * 30 + [500] + [0] * 10 + [7] * 60
+EVERYONE = range(len(DEGREES))
+
+
+@pytest.fixture(autouse=True)
+def none_left(sized):
+    """No reader outlives a test, and a test that hangs ends with a traceback. However few edges, readers read them."""
+    sized(few_edges=0)
+    faulthandler.dump_traceback_later(115, exit=True)
+    yield
+    faulthandler.cancel_dump_traceback_later()
+    assert [thread.name for thread in threading.enumerate() if thread.name.startswith("isthmus-reader")] == []
+
+
+class Watched(Link):
+    """Another link that counts, can be held up, and can fail."""
+
+    def __init__(self, link):
+        self.link, self.profile, self.notes = link, link.profile, []
+        self.moves, self.bytes = 0, 0
+        self.fails_at = None
+        self.open = threading.Event()
+        self.open.set()
+        self._lock = threading.Lock()
+
+    def move(self, extents, buffer, channel=0):
+        self.open.wait()
+        with self._lock:
+            self.moves += 1
+            self.bytes += extents.bytes
+            if self.fails_at is not None and self.moves >= self.fails_at:
+                raise StoreError("out.targets: byte 0: gone")
+        return self.link.move(extents, buffer, channel)
+
+    def close(self):
+        self.open.set()
+
+
+class Edges:
+    """A worker that notes the edges of every delivery, in pieces of one vertex range each."""
+
+    def __init__(self):
+        self.found, self.held, self.slow = sides.Edges(), 0, lambda: None
+        self._lock = threading.Lock()
+
+    def pieces(self, delivery, frontier):
+        def work(member):
+            self.slow()
+            with self._lock:
+                self.found += sides.edges_of(delivery, frontier)
+
+        return [work]
+
+    def again(self, delivery, frontier):
+        return []
+
+
+class Run:
+    """An executor over made-up edges, one iteration after another."""
+
+    def __init__(self, blocks=64, buffers=4, engine=None, threads=1):
+        self.far = sides.far(DEGREES)
+        self.link = Watched(self.far.link)
+        self.count = buffers
+        self.buffers = Buffers([self.far.buffer(blocks) for _ in range(buffers)])
+        self.team = Team(threads)
+        self.executor = Executor(self.link, self.team)
+        self.engine = engine or Filter()
+        self.frontier = self.far.frontier(None)
+        self.room = (blocks - 12) * sides.BLOCK
+        self.worker = Edges()
+        self.done, self.unused = [], []
+
+    def tasks(self, chosen=None):
+        every = np.arange(len(self.far.side.partitions))
+        return self.engine.tasks(self.far.side, every if chosen is None else np.array(chosen), self.room)
+
+    def carry_out(self, ahead=True, chosen=None, here=False):
+        """One iteration; the edges that came."""
+        self.worker.found, tasks = sides.Edges(), self.tasks(chosen)
+        self.done.clear()
+        work = TaskWork(
+            tasks, [], self.frontier, self.link, self.buffers, self.worker, self.done.append, self.unused.append
+        )
+        given = Plain(range(len(tasks))), work, Standing(len(tasks))
+        if here:
+            self.executor.carry_out_here(*given, False)
+        else:
+            self.executor.carry_out(*given, False, ahead)
+        return self.worker.found
+
+    def free(self):
+        """Buffers nobody has."""
+        return self.buffers._free.qsize()
+
+    def close(self):
+        self.buffers.close()
+        self.executor.close()
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.link.open.set()
+        self.close()
+        self.team.close()
+        self.engine.close()
+
+
+def until(true, seconds=60.0):
+    end = time.monotonic() + seconds
+    while not true():
+        assert time.monotonic() < end, "it never came to that"
+        time.sleep(0.002)
+
+
+ENGINES = [Filter, lambda: Filter(2), ZeroCopy, lambda: Compaction(2)]
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize(("blocks", "buffers"), [(24, 2), (24, 4), (64, 3), (2000, 4)])
+@pytest.mark.parametrize("threads", [1, 3])
+def test_all_edges_run_once(engine, blocks, buffers, threads):
+    """With partitions larger than a buffer, tasks of several buffers, and all in one; each iteration fetched ahead."""
+    expected = sides.far(DEGREES).edges(EVERYONE)
+    with Run(blocks, buffers, engine(), threads) as run:
+        for _ in range(8):
+            assert run.carry_out() == expected
+        run.executor.drop_ahead()
+        assert run.free() == buffers
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize("threads", [1, 4])
+def test_members_that_fetch_for_themselves(engine, threads):
+    expected = sides.far(DEGREES).edges(EVERYONE)
+    with Run(24, 2, engine(), threads) as run:
+        for _ in range(8):
+            assert run.carry_out(here=True) == expected
+        assert run.free() == 2
+        assert run.executor._threads == [], "no reader was needed"
+
+
+def test_tasks_come_in_order():
+    with Run() as run:
+        run.link.readers = 1
+        run.carry_out(ahead=False)
+        came = [delivery.number for delivery in run.done]
+        assert came == list(range(len(came)))
+        first = [int(delivery.task.partitions[0]) for delivery in run.done]
+        assert first == sorted(first)
+
+
+def test_reads_begin_before_anything_runs():
+    """Two readers, so at least two reads are under way or done, and more while the first delivery waits for its run."""
+    with Run() as run:
+        moves = []
+
+        def wait():
+            until(lambda: run.link.moves >= 3)
+            moves.append(run.link.moves)
+
+        run.worker.slow = wait
+        assert run.carry_out(ahead=False) == run.far.edges(EVERYONE)
+        assert moves[0] >= 3
+
+
+def test_the_next_iteration_is_read_meanwhile():
+    with Run(blocks=2000) as run:
+        once = len(run.tasks())
+        run.carry_out()
+        until(lambda: run.link.moves == 2 * once)
+        run.carry_out(ahead=False)
+        assert run.link.moves == 2 * once, "and not read again"
+        run.carry_out(ahead=False)
+        assert run.link.moves == 3 * once
+
+
+def test_the_next_waits_until_this_has_all_it_needs():
+    """A slow worker holds what it got: the next iteration must not take the buffers that this one waits for."""
+    with Run(blocks=24, buffers=2) as run:
+        run.worker.slow = lambda: time.sleep(0.001)
+        for _ in range(4):
+            assert run.carry_out() == run.far.edges(EVERYONE)
+
+
+def test_what_was_read_in_vain_is_given_back_and_counted():
+    with Run() as run:
+        run.carry_out(ahead=False)
+        first = 2 * run.link.bytes
+        run.carry_out()
+        until(lambda: run.free() == 0)
+        run.carry_out(ahead=False, chosen=[0, 1, 2])
+        assert run.free() == 4
+        assert sum(delivery.bytes for delivery in run.unused + run.done) == run.link.bytes - first
+
+
+def test_dropping_stops_early():
+    """What has not begun is not begun any more."""
+    with Run(blocks=24) as run:
+        run.carry_out(ahead=False)
+        once = len(run.done)
+        assert once > 20
+        run.carry_out()
+        run.executor.drop_ahead()
+        assert run.link.moves < 3 * once
+        assert run.free() == 4
+        run.executor.drop_ahead()
+        assert run.carry_out(ahead=False) == run.far.edges(EVERYONE)
+
+
+@pytest.mark.parametrize("moment", range(12))
+def test_dropping_at_any_moment(moment):
+    """With reads under way, waiting for buffers, or just come."""
+    with Run(blocks=24, buffers=2) as run:
+        for turn in range(10):
+            run.carry_out()
+            time.sleep(turn * moment * 1e-5)
+            run.executor.drop_ahead()
+            assert run.free() == 2
+        assert run.carry_out(ahead=False) == run.far.edges(EVERYONE)
+
+
+@pytest.mark.parametrize("blocks", [24, 2000])
+def test_an_error_ahead_comes_up_when_it_is_wanted(blocks):
+    with Run(blocks) as run:
+        run.carry_out(ahead=False)
+        run.link.fails_at = 2 * len(run.done) + 1
+        assert run.carry_out() == run.far.edges(EVERYONE), "this iteration has all it needs"
+        with pytest.raises(StoreError, match="gone"):
+            run.carry_out()
+
+
+def test_an_error_ahead_that_nobody_wanted_comes_up_too():
+    with Run() as run:
+        run.carry_out(ahead=False)
+        once = len(run.done)
+        run.link.fails_at = 2 * once + 1
+        run.carry_out()
+        until(lambda: run.link.moves > 2 * once)
+        with pytest.raises(StoreError, match="gone"):
+            run.executor.drop_ahead()
+
+
+@pytest.mark.parametrize("here", [False, True])
+@pytest.mark.parametrize("threads", [1, 3])
+@pytest.mark.parametrize("at", [1, 2, 20])
+def test_an_error_in_a_read_ends_the_iteration(here, threads, at):
+    with Run(blocks=24, threads=threads) as run:
+        run.link.fails_at = at
+        with pytest.raises(StoreError, match="gone"):
+            run.carry_out(here=here)
+
+
+@pytest.mark.parametrize("held_up", [False, True])
+@pytest.mark.parametrize("runs", [0, 1, 10, 10**9])
+def test_closing_at_any_moment(runs, held_up):
+    """In the middle of an iteration, after it with the next one half read, or with a reader in the link."""
+    with Run(blocks=24) as run:
+        turns = itertools.count()
+
+        def stop():
+            if next(turns) == runs:
+                raise ZeroDivisionError
+
+        run.worker.slow = stop
+        try:
+            run.carry_out()
+        except ZeroDivisionError:
+            assert runs < 10**9
+        if held_up:
+            run.link.open.clear()
+            threading.Timer(0.1, run.link.open.set).start()
+        start = time.monotonic()
+        run.close()
+        assert time.monotonic() - start < 30
+        assert run.executor._threads == []
+
+
+@pytest.mark.parametrize("here", [False, True])
+def test_a_member_that_waits_for_a_buffer_hears_that_another_failed(here):
+    """With a single buffer, whose delivery fails while the other member waits to fill it."""
+    for _ in range(10):
+        with Run(blocks=24, buffers=1, threads=2) as run:
+
+            def fail(run=run):
+                until(lambda: run.free() == 0)
+                time.sleep(0.002)
+                raise ZeroDivisionError
+
+            run.worker.slow = fail
+            with pytest.raises(ZeroDivisionError):
+                run.carry_out(ahead=False, here=here)
+
+
+def test_a_member_that_waits_for_a_buffer_hears_that_another_could_not_finish():
+    """The only buffer's delivery has run, and then a cache fails to keep it."""
+    with Run(blocks=24, buffers=1, threads=2) as run:
+        run.worker.slow = lambda: (until(lambda: run.free() == 0), time.sleep(0.01))
+
+        class Full(list):
+            def append(self, delivery):
+                raise MemoryError
+
+        run.done = Full()
+        with pytest.raises(MemoryError):
+            run.carry_out(ahead=False, here=True)
+
+
+# Units that say what was done with them
+
+
+class Units(Work):
+    """Units that are numbers: what was fetched and run, in order. `again_runs` of each; `wakes`: what a run makes
+    pending.
+    """
+
+    def __init__(self, count, stays=False, deliveries=1, pieces=1, again_runs=0, wakes=None):
+        self.far = sides.far([1])
+        self.stays, self.deliveries, self.count, self.again_runs = stays, deliveries, pieces, again_runs
+        self.wakes = wakes or {}
+        self.fetched_units, self.runs, self.ended, self.places = [], Counter(), [], set()
+        self.left = Counter()
+        self.lock = threading.Lock()
+        self.standing = None
+        self.inside = self.most_inside = 0
+        self.places_used = 0
+
+    def delivery(self, unit):
+        return Delivery(
+            Task(Filter(), self.far.side, np.array([unit])), np.empty(0), None, Rows(*(np.empty(0, np.int64),) * 4)
+        )
+
+    def fetch(self, unit, channel):
+        with self.lock:
+            self.fetched_units.append(unit)
+            assert not self.stays or unit in self.places
+        if not self.stays:
+            yield from (self.delivery(unit) for _ in range(self.deliveries))
+
+    def pieces(self, unit, delivery):
+        if self.stays:
+            assert unit in self.places, "only what is near can run"
+            if self.standing is not None:
+                self.standing.pending[unit] = NOTHING
+
+        def work(member):
+            with self.lock:
+                self.runs[unit] += 1
+                self.inside += 1
+                self.most_inside = max(self.most_inside, self.inside)
+            time.sleep(0)
+            with self.lock:
+                self.inside -= 1
+
+        return [work] * self.count
+
+    def again(self, unit, delivery):
+        with self.lock:
+            self.left[id(delivery)] += 1
+            more = self.left[id(delivery)] <= self.again_runs
+        return self.pieces(unit, delivery) if more else []
+
+    def finished(self, unit, delivery):
+        with self.lock:
+            self.ended.append(unit)
+            if self.standing is not None:
+                for other in self.wakes.pop(unit, ()):
+                    self.standing.pending[other] = float(other)
+
+    def kept(self, unit):
+        return self.delivery(unit)
+
+    def reserve(self, unit):
+        self.places.add(unit)
+        self.places_used = max(self.places_used, len(self.places))
+
+    def evict(self, unit):
+        self.places.remove(unit)
+
+
+@pytest.fixture(params=[1, 2, 4], ids="{} threads".format)
+def executor(request):
+    team = Team(request.param)
+    executor = Executor(sides.far([1]).link, team)
+    yield executor
+    executor.close()
+    team.close()
+
+
+@pytest.mark.parametrize("here", [False, True])
+@pytest.mark.parametrize(("deliveries", "pieces"), [(1, 1), (3, 2), (2, 0), (0, 1)])
+def test_many_tiny_units(executor, here, deliveries, pieces):
+    """Each as often as it has deliveries and pieces, whatever meets whatever."""
+    count = 300
+    for _ in range(5):
+        work = Units(count, deliveries=deliveries, pieces=pieces)
+        given = Plain(range(count)), work, Standing(count)
+        executor.carry_out_here(*given, False) if here else executor.carry_out(*given)
+        assert sorted(work.fetched_units) == list(range(count))
+        assert Counter(work.ended) == Counter({unit: deliveries for unit in range(count) if deliveries})
+        assert work.runs == Counter({unit: deliveries * pieces for unit in range(count) if deliveries * pieces})
+
+
+@pytest.mark.parametrize("here", [False, True])
+def test_threads_begin_before_they_fetch(executor, here, monkeypatch):
+    begun = set()
+    monkeypatch.setattr(executor._link, "begin_thread", lambda: begun.add(threading.get_ident()))
+
+    class Begun(Units):
+        def fetch(self, unit, channel):
+            assert threading.get_ident() in begun
+            return super().fetch(unit, channel)
+
+    given = Plain(range(20)), Begun(20), Standing(20)
+    executor.carry_out_here(*given, False) if here else executor.carry_out(*given)
+    assert begun >= {threading.get_ident(), *(thread.ident for thread in executor._team._threads)}
+
+
+def test_an_interrupt_while_readers_end_comes_up_after_them(executor):
+    """Until then they use the link, which is closed next."""
+    reading, go_on = threading.Event(), threading.Event()
+
+    class Slow(Units):
+        def fetch(self, unit, channel):
+            reading.set()
+            go_on.wait()
+            return iter(())
+
+    shift = Shift(Plain([0]), Slow(1), Standing(1), executor)
+    shift.begin(shift.schedule)
+    reading.wait()
+    main = threading.main_thread().ident
+
+    def close():
+        signal.pthread_kill(main, signal.SIGINT)  # which waits for this
+        threading.Timer(0.1, go_on.set).start()
+        executor.close()
+
+    with pytest.raises(KeyboardInterrupt):
+        uninterrupted(close)
+    assert go_on.is_set()
+    assert executor._threads == []
+
+
+def test_units_run_again_at_once(executor):
+    work = Units(50, deliveries=2, pieces=2, again_runs=10)
+    executor.carry_out(Plain(range(50), [unit % 4 for unit in range(50)]), work, Standing(50))
+    assert work.runs == Counter({unit: 2 * 2 * (1 + unit % 4) for unit in range(50)})
+    assert len(work.ended) == 100
+
+
+@pytest.mark.parametrize("here", [False, True])
+def test_units_that_run_alone_run_again_before_the_next(executor, here, monkeypatch):
+    """All members share every run of a delivery, and none waits for a buffer that only the end of a run gives back."""
+
+    class Alone(Units):
+        buffers = threading.Semaphore(2)
+
+        def fetch(self, unit, channel):
+            for delivery in super().fetch(unit, channel):
+                assert self.buffers.acquire(timeout=60)
+                yield delivery
+
+        def pieces(self, unit, delivery):
+            with self.lock:
+                assert not self.inside
+                order.append(unit)
+            return super().pieces(unit, delivery)
+
+        def finished(self, unit, delivery):
+            super().finished(unit, delivery)
+            self.buffers.release()
+
+    monkeypatch.setattr(executor._link, "readers", 1)  # as a modelled link has, so that units arrive in order
+    order: list[int] = []
+    work = Alone(20, deliveries=4, pieces=3, again_runs=10**9)
+    given = Plain(range(20), [unit % 3 for unit in range(20)], alone=True), work, Standing(20)
+    executor.carry_out_here(*given, False) if here else executor.carry_out(*given)
+    assert work.runs == Counter({unit: 4 * 3 * (1 + unit % 3) for unit in range(20)})
+    assert order == [unit for unit in range(20) for _ in range(4 * (1 + unit % 3))]
+    assert len(work.ended) == 80
+
+
+def test_many_iterations_fetched_ahead(executor):
+    """Reused, dropped for others, and dropped at the end."""
+
+    class Same(Units):
+        def same_as(self, other):
+            return self.count == other.count
+
+        def dropped(self, delivery):
+            dropped.append(int(delivery.task.partitions[0]))
+
+    dropped = []
+    for turn in range(120):
+        work = Same(7, pieces=1 + turn // 5 % 2)
+        executor.carry_out(Plain(range(7)), work, Standing(7), False, ahead=turn % 3 > 0)
+        assert sorted(work.ended) == list(range(7))
+        assert set(work.runs.values()) == {work.count}
+    executor.drop_ahead()
+    assert dropped, "some of it was for nothing"
+
+
+def test_nothing_to_do_is_over_at_once(executor):
+    for carry_out in (executor.carry_out, lambda *given: executor.carry_out_here(*given, False)):
+        assert carry_out(Plain([]), Units(0), Standing(0))[1] == 0
+
+
+@pytest.mark.parametrize("moment", ["look", "choose"])
+def test_what_comes_between_the_look_and_the_check_for_done_runs(moment):
+    """All of a unit arrives after the arrivals were looked at and before the schedule is asked whether it is done."""
+    team, work, ready = Team(1), Units(1), threading.Event()
+    link = sides.far([1]).link
+    executor = Executor(link, team)
+
+    class Late(Plain):
+        def run(self, standing):
+            found = super().run(standing)
+            if found == NONE and not ready.is_set():
+                until(lambda: shift.arrivals.qsize() > 0)  # the delivery, while the lock is held
+                ready.set()
+            return found
+
+    shift = Shift(Late([0]), work, Standing(1), executor)
+    if moment == "look":
+        shift._send = lambda unit: None
+        shift.begin(shift.schedule)
+        shift.arrivals.put((0, work.delivery(0)))
+        shift.standing.arrived(0)  # and not ready: it has not been taken from the arrivals
+        choose = shift._choose
+        drained = iter([True])
+
+        def unseen():
+            """As if the look at arrivals had been before they came."""
+            assert next(drained, None) is None or shift.schedule.done(shift.standing)
+            return choose()
+
+        shift._choose = unseen
+        with shift._lock:
+            assert shift._choose() == NONE
+        assert not shift.over, "a delivery is waiting"
+        shift._choose = choose
+    else:
+        shift.begin(shift.schedule)
+    shift.member(0)
+    assert work.ended == [0]
+    executor.close()
+
+
+# Schedules whose units stay near
+
+
+def levels_of(count, near, room, k, wanted=None):
+    standing = Standing(count, near)
+    standing.room = room - int(near.sum())
+    standing.pending[:] = 1
+    wanted = np.ones(count, np.bool_) if wanted is None else wanted
+    work = Units(count, stays=True, pieces=2)
+    work.places = set(np.flatnonzero(near).tolist())
+    return Levels(wanted, k), work, standing
+
+
+@pytest.mark.parametrize("room", [2, 3, 8])
+def test_levels_over_readers(executor, room):
+    """Every partition runs at least once and at most k times; one at a time, within the room there is."""
+    for turn in range(20):
+        near = np.arange(30) % 13 == 0 if room == 8 else np.zeros(30, np.bool_)
+        schedule, work, standing = levels_of(30, near, room, k=3, wanted=np.arange(30) % 5 != turn % 5)
+        executor.carry_out(schedule, work, standing)
+        runs = np.array([work.runs[unit] // 2 for unit in range(30)])
+        wanted = schedule._wanted
+        assert ((runs[wanted] >= 1) & (runs[wanted] <= 3)).all()
+        assert not runs[~wanted].any()
+        assert work.places_used <= room
+        assert sorted(work.fetched_units) == np.flatnonzero(wanted & ~near).tolist(), "each once"
+        assert standing.runs.tolist() == runs.tolist()
+
+
+@pytest.mark.parametrize("room", [2, 5])
+def test_settling_over_readers(executor, room):
+    """Runs make others wait, near and far; it ends when nothing waits, and everything that was woken has run."""
+    for turn in range(20):
+        standing = Standing(24)
+        standing.pending[:] = NOTHING
+        standing.pending[turn] = 0.0
+        standing.room = room
+        wakes = {unit: [(unit + 1) % 24, (5 * unit + turn) % 24] for unit in range(24)}
+        work = Units(24, stays=True, wakes=dict(wakes))
+        work.standing = standing
+        executor.carry_out(Settling(executor._team.size, 1 << 30), work, standing)
+        assert set(work.runs) == set(range(24)), "the wave went all round"
+        assert (standing.pending == NOTHING).all()
+        assert work.places_used <= room
+        assert not standing.coming
+        assert not standing.running
+
+
+def test_settling_pauses_and_goes_on(executor):
+    """What waits, and what is near, is as it was."""
+    standing = Standing(10)
+    standing.pending[:] = NOTHING
+    standing.pending[0], standing.room = 0.0, 4
+    work = Units(10, stays=True, wakes={unit: [unit + 1] for unit in range(9)})
+    work.standing = standing
+    pauses = 0
+    while (standing.pending < NOTHING).any():
+        before = standing.total_runs
+        executor.carry_out(Settling(executor._team.size, before + 3), work, standing)
+        assert 0 < standing.total_runs - before <= 3 + executor._team.size
+        pauses += 1
+    assert pauses >= 3
+    first_runs = list(dict.fromkeys(work.ended))
+    assert sorted(first_runs) == list(range(10))
+    assert all(abs(place - unit) <= 1 for place, unit in enumerate(first_runs)), (
+        "at most one runs before its turn, as a guess"
+    )
+
+
+@pytest.mark.parametrize("schedule", ["levels", "settling"])
+def test_an_error_where_units_stay(executor, schedule):
+    given = levels_of(20, np.zeros(20, np.bool_), 4, 3)
+    if schedule == "settling":
+        given = Settling(executor._team.size, 1 << 30), *given[1:]
+        given[1].standing = given[2]
+    finished = given[1].finished
+    given[1].finished = lambda unit, delivery: 1 / 0 if unit == 9 else finished(unit, delivery)
+    with pytest.raises(ZeroDivisionError):
+        executor.carry_out(*given)
+
+
+# Schedules by a clock
+
+
+class Clocked(Transfers):
+    """A clock that says when a unit comes: one transfer at a time, each as long as two runs. Not for several threads at
+    once.
+    """
+
+    def __init__(self):
+        self.now, self.due, self.log = 0, [], []
+        self.entered = threading.Lock()
+
+    def send(self, unit):
+        self.due.append((max([self.now, *(at for at, _ in self.due)]) + 2, unit))
+
+    def arrived(self, waiting):
+        assert self.entered.acquire(blocking=False), "two threads ask the clock"
+        try:
+            assert self.due or not waiting, "the clock stands still"
+            if not self.due or (self.due[0][0] > self.now and not waiting):
+                return None
+            at, unit = self.due.pop(0)
+            if at > self.now:
+                self.log.append(("wait", at - self.now))
+            self.now = max(self.now, at)
+            return unit
+        finally:
+            self.entered.release()
+
+
+class ClockedUnits(Units):
+    """Whose runs take time by the clock."""
+
+    def __init__(self, count, clock):
+        super().__init__(count, stays=True, pieces=3)
+        self.clock = clock
+
+    def finished(self, unit, delivery):
+        super().finished(unit, delivery)
+        time.sleep(1e-5 * (unit % 3))  # for others to look at the clock meanwhile
+        self.clock.now += 1
+        self.clock.log.append(("run", unit))
+
+
+def clocked(executor, room):
+    _, _, standing = levels_of(12, np.zeros(12, np.bool_), room, 3)
+    clock = Clocked()
+    work = ClockedUnits(12, clock)
+    executor.carry_out_clocked(Levels(np.ones(12, np.bool_), 3), work, standing, clock, False)
+    assert (standing.runs > 0).all()
+    assert not (standing.places == RUNNING).any()
+    assert work.places_used <= room
+    return clock.log
+
+
+@pytest.mark.parametrize("room", [2, 3, 12])
+def test_a_clock_decides_alike_however_many_threads_there_are(executor, room):
+    """What runs again, what is evicted and when time passes depends on the clock alone."""
+    alone = Team(1)
+    expected = clocked(Executor(executor._link, alone), room)
+    assert ("run", 0) in expected
+    assert any(kind == "wait" for kind, _ in expected)
+    assert sum(kind == "run" for kind, _ in expected) > 12, "some ran again"
+    for _ in range(40):
+        assert clocked(executor, room) == expected
+
+
+def test_places_after_a_clock_are_near(executor):
+    _, _, standing = levels_of(4, np.zeros(4, np.bool_), 4, 2)
+    clock = Clocked()
+    executor.carry_out_clocked(Levels(np.ones(4, np.bool_), 2), ClockedUnits(4, clock), standing, clock, False)
+    assert standing.places.tolist() == [NEAR] * 4
+
+
+@pytest.fixture(scope="module")
+def graph(tmp_path_factory):
+    with ist.generate("rmat", tmp_path_factory.mktemp("g") / "g.isthmus", scale=16) as graph:
+        yield graph
+
+
+@pytest.mark.parametrize("off", [(), ("cache",), ("cache", "settle"), ("ahead",)])
+def test_a_run_counts_every_byte_that_moved(graph, off, monkeypatch):
+    """Also what was read for an iteration that never came."""
+    moved, move, lock = [], SsdLink.move, threading.Lock()
+
+    def counting(self, extents, *rest):
+        with lock:
+            moved.append(extents.bytes)
+        return move(self, extents, *rest)
+
+    monkeypatch.setattr(SsdLink, "move", counting)
+    expected = ist.pagerank(graph, tol=1e-4).values
+    for threads in (1, 3):
+        moved.clear()
+        result = ist.pagerank(graph, tol=1e-4, memory="30%", without=off, threads=threads)
+        assert sum(moved) == result.summary()["transfer"]["bytes"]
+        assert np.abs(result.values - expected).sum() <= 2e-4
+
+
+def test_an_error_ahead_ends_a_run(graph, monkeypatch):
+    """Wherever in the run it happens: reads of the next iteration are under way most of the time."""
+    plain = SsdLink.move
+    for at in (1, 4, 9, 30, 41):
+        turns = itertools.count()
+
+        def failing(self, *details, at=at, turns=turns):
+            if next(turns) == at:
+                raise StoreError("in.targets: byte 0: gone")
+            return plain(self, *details)
+
+        monkeypatch.setattr(SsdLink, "move", failing)
+        with pytest.raises(StoreError, match="gone"):
+            ist.pagerank(graph, tol=1e-12, memory="10%", threads=2)
