@@ -28,7 +28,7 @@ from isthmus.devices.cuda.kernels import (
 )
 from isthmus.engines.engine import Side
 from isthmus.programs.catalogue import ALGORITHMS
-from isthmus.programs.dependencies import Remembered
+from isthmus.programs.dependencies import Memoised
 from isthmus.programs.program import Facts, Program, State
 from isthmus.runtime import execute
 
@@ -197,7 +197,7 @@ def of_program(program: Program, facts: Facts, state: State, side: Side) -> Iter
             )
 
 
-def of_maintained(program: Remembered, facts: Facts, state: State, side: Side) -> Iterator[Kernel]:
+def of_maintained(program: Memoised, facts: Facts, state: State, side: Side) -> Iterator[Kernel]:
     """The kernels by which a stream corrects the answers of a program."""
     weighted = side.weight_width > 0
     module = incremental.build(program.name, program.text(facts), weighted)
@@ -278,7 +278,7 @@ def of_programs() -> Iterator[Kernel]:
         execute.compile_program = compiled
     for program, facts, state, side in found.values():
         yield from of_program(program, facts, state, side)
-        if isinstance(program, Remembered):
+        if isinstance(program, Memoised):
             yield from of_maintained(program, facts, state, side)
 
 

@@ -64,7 +64,7 @@ def watched() -> Iterator[Uses]:
     seen, step = Uses(), Loop.step
 
     def spy(self: Loop, record: Any) -> bool:
-        side = self.desk.sides[0]
+        side = self.pipeline.sides[0]
         seen.degrees, seen.cuts = np.asarray(side.lists.degrees()), side.partitions.cuts
         seen.active.append(self.frontier.rows(0, self.frontier.vertices).copy())
         return step(self, record)

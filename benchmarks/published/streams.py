@@ -291,8 +291,8 @@ def watched(live: Any) -> Iterator[Watch]:
 
     def spy(self: Loop, record: Any) -> bool:
         cache, side, rows = (
-            self.desk.cache,
-            self.desk.sides[0].name,
+            self.pipeline.cache,
+            self.pipeline.sides[0].name,
             self.frontier.rows(0, self.frontier.vertices).copy(),
         )
         seen.note(

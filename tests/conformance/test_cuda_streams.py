@@ -32,7 +32,7 @@ from isthmus.kernels.compile import cuda_module
 from isthmus.kernels.stream import correction
 from isthmus.stream.devices import cuda_reads
 from isthmus.stream.devices.cuda_reads import CudaReads, address
-from isthmus.stream.devices.cuda_vertex_list import Listed
+from isthmus.stream.devices.cuda_vertex_list import DeviceInfo
 from isthmus.stream.maintain.monotone import MaintainedMonotone
 from isthmus.stream.stream_recipes import RECIPES
 
@@ -479,7 +479,7 @@ class CountingCard(LazyCard):
 def test_memory_is_free_before_more_is_taken_in_its_place() -> None:
     card = CountingCard()
     with CardSpace(card) as space:
-        listed = Listed(space)
+        listed = DeviceInfo(space)
         for vertices in (1000, 2000):
             card.alive.clear()
             listed.reserve(vertices)

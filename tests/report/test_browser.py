@@ -1,5 +1,5 @@
-"""Pages of `report/page.py` and `report/stream_page.py` in a real browser: they render in both themes, on a desk and on
-a phone.
+"""Pages of `report/page.py` and `report/stream_page.py` in a real browser: they render in both themes, on a pipeline
+and on a phone.
 """
 
 from __future__ import annotations

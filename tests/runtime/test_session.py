@@ -194,9 +194,9 @@ def test_a_cache_stays_warm(undirected, moved, sized, monkeypatch):
 def test_the_variant_of_a_recipe_keeps_what_is_near(graph, policy):
     with ist.session(graph, device="model:rtx2080ti", memory="60%", policy=policy) as session:
         session.multi_source_bfs([0])
-        desk = session.holdings._desk
+        pipeline = session.near_memory._pipeline
         session.multi_source_bfs([0])
-        assert session.holdings._desk is desk is not None
+        assert session.near_memory._pipeline is pipeline is not None
 
 
 # The budget
@@ -204,10 +204,10 @@ def test_the_variant_of_a_recipe_keeps_what_is_near(graph, policy):
 
 def near_bytes(session: Any) -> int:
     """What a session holds between two runs."""
-    held = session.holdings
-    desk = held._desk.bytes if held._desk is not None else 0
+    held = session.near_memory
+    pipeline = held._pipeline.bytes if held._pipeline is not None else 0
     return (
-        desk
+        pipeline
         + sum(array.nbytes for array in held._arrays.values())
         + sum(8 * len(lists) for lists in held._lists.values())
     )
@@ -322,7 +322,7 @@ def test_calls_of_several_threads_wait_for_their_turn(graph, how):
     expected = {name: CALLS[name](Single(graph)) for name in names}
     with ist.session(graph, **how) as session:
         inside, most = [0], [0]
-        call = session.holdings.count_anew
+        call = session.near_memory.count_anew
 
         def entered() -> Any:
             inside[0] += 1
@@ -335,7 +335,7 @@ def test_calls_of_several_threads_wait_for_their_turn(graph, how):
             for name in names[number:] + names[:number]:
                 assert_same(CALLS[name](session), expected[name])
 
-        session.holdings.count_anew = entered
+        session.near_memory.count_anew = entered
         sides.together(4, work)
         assert most == [1]
 
@@ -444,8 +444,8 @@ def test_only_graphs_and_programs(graph):
 def test_an_argument_that_is_wrong_leaves_what_is_near(graph):
     with ist.session(graph, **FAR) as session:
         session.sssp(0)
-        desk = session.holdings._desk
-        assert desk is not None
+        pipeline = session.near_memory._pipeline
+        assert pipeline is not None
         for call in (
             lambda: session.sssp(-1),
             lambda: session.sssp(0, cutoff=-1),
@@ -453,7 +453,7 @@ def test_an_argument_that_is_wrong_leaves_what_is_near(graph):
         ):
             with pytest.raises(IsthmusError):
                 call()
-        assert session.holdings._desk is desk
+        assert session.near_memory._pipeline is pipeline
         assert_same(session.sssp(0), ist.sssp(graph, 0))
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from isthmus.schedule.schedule import Array, Standing
+from isthmus.schedule.schedule import Array, UnitStates
 
 
 def marks(count: int, chosen: Iterable[int]) -> Array:
@@ -16,15 +16,15 @@ def marks(count: int, chosen: Iterable[int]) -> Array:
     return mask
 
 
-def come(standing: Standing, *units: int) -> None:
+def come(unit_states: UnitStates, *units: int) -> None:
     """These were asked for and are near now."""
     for unit in units:
-        standing.fetched(unit)
-        standing.arrived(unit)
+        unit_states.fetched(unit)
+        unit_states.arrived(unit)
 
 
-def run(standing: Standing, *units: int) -> None:
+def run(unit_states: UnitStates, *units: int) -> None:
     """These have run once more."""
     for unit in units:
-        standing.started(unit)
-        standing.finished(unit)
+        unit_states.started(unit)
+        unit_states.finished(unit)

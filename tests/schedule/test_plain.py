@@ -3,57 +3,57 @@
 from __future__ import annotations
 
 import pytest
-from tests.schedule.standings import come
+from tests.schedule.unit_states_of import come
 
 from isthmus.schedule.plain import Plain
-from isthmus.schedule.schedule import NONE, Standing
+from isthmus.schedule.schedule import NONE, UnitStates
 
 
 def test_units_are_fetched_in_the_order_given() -> None:
     order = [2, 0, 1, *range(3, 400)]
-    schedule, standing, found = Plain(order), Standing(400), []
-    while (unit := schedule.fetch(standing)) != NONE:
-        assert not schedule.done(standing)
+    schedule, unit_states, found = Plain(order), UnitStates(400), []
+    while (unit := schedule.fetch(unit_states)) != NONE:
+        assert not schedule.done(unit_states)
         found.append(unit)
-        come(standing, unit)
+        come(unit_states, unit)
     assert found == order
-    assert schedule.done(standing)
+    assert schedule.done(unit_states)
 
 
 def test_they_run_in_the_order_in_which_they_come() -> None:
-    schedule, standing = Plain([0, 1]), Standing(2)
-    assert schedule.run(standing) == NONE
-    standing.ready.extend([1, 0, 1])
-    assert schedule.run(standing) == 1
-    standing.ready.popleft()
-    assert schedule.run(standing) == 0
+    schedule, unit_states = Plain([0, 1]), UnitStates(2)
+    assert schedule.run(unit_states) == NONE
+    unit_states.ready.extend([1, 0, 1])
+    assert schedule.run(unit_states) == 1
+    unit_states.ready.popleft()
+    assert schedule.run(unit_states) == 0
 
 
 def test_done_when_all_have_come_and_nothing_is_left() -> None:
-    schedule, standing = Plain([0, 1]), Standing(2)
-    assert not schedule.done(standing)
-    come(standing, 0)
-    assert not schedule.done(standing), "one was never asked for"
-    standing.fetched(1)
-    standing.ready.append(1)
-    assert not schedule.done(standing), "one is on its way, though something of it has come"
-    standing.arrived(1)
-    assert not schedule.done(standing), "one waits to run"
-    standing.ready.popleft()
-    standing.started(1)
-    assert schedule.done(standing), "whoever runs it will end it"
+    schedule, unit_states = Plain([0, 1]), UnitStates(2)
+    assert not schedule.done(unit_states)
+    come(unit_states, 0)
+    assert not schedule.done(unit_states), "one was never asked for"
+    unit_states.fetched(1)
+    unit_states.ready.append(1)
+    assert not schedule.done(unit_states), "one is on its way, though something of it has come"
+    unit_states.arrived(1)
+    assert not schedule.done(unit_states), "one waits to run"
+    unit_states.ready.popleft()
+    unit_states.started(1)
+    assert schedule.done(unit_states), "whoever runs it will end it"
 
 
 def test_without_units_it_is_done_at_once() -> None:
-    assert Plain([]).done(Standing(0))
-    assert Plain([]).fetch(Standing(0)) == NONE
+    assert Plain([]).done(UnitStates(0))
+    assert Plain([]).fetch(UnitStates(0)) == NONE
 
 
 def test_units_that_are_near_already_run_and_are_not_fetched() -> None:
     """Units behind those in the order: a cache holds them."""
-    schedule, standing = Plain(range(1), [0, 0]), Standing(2)
-    standing.ready.append(1)
-    assert (schedule.fetch(standing), schedule.run(standing), schedule.done(standing)) == (0, 1, False)
+    schedule, unit_states = Plain(range(1), [0, 0]), UnitStates(2)
+    unit_states.ready.append(1)
+    assert (schedule.fetch(unit_states), schedule.run(unit_states), schedule.done(unit_states)) == (0, 1, False)
 
 
 @pytest.mark.parametrize(

@@ -4,30 +4,36 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from tests.schedule.standings import marks, run
+from tests.schedule.unit_states_of import marks, run
 
-from isthmus.schedule.schedule import COMING, FAR, NEAR, NONE, RUNNING, Schedule, Standing, first
+from isthmus.schedule.schedule import COMING, FAR, NEAR, NONE, RUNNING, Schedule, UnitStates, first
 
 
 class Never(Schedule):
     """Has nothing to do."""
 
-    def fetch(self, standing: Standing) -> int:
+    def fetch(self, unit_states: UnitStates) -> int:
         return NONE
 
-    def run(self, standing: Standing) -> int:
+    def run(self, unit_states: UnitStates) -> int:
         return NONE
 
-    def done(self, standing: Standing) -> bool:
+    def done(self, unit_states: UnitStates) -> bool:
         return True
 
 
 def test_all_units_begin_far_and_have_not_run() -> None:
-    standing = Standing(3)
-    assert standing.places.tolist() == [FAR] * 3
-    assert standing.runs.tolist() == standing.pending.tolist() == [0] * 3
-    assert (standing.coming, standing.running, standing.total_runs, standing.sent, standing.room) == (0, 0, 0, [], 0)
-    assert not standing.asked_for.any()
+    unit_states = UnitStates(3)
+    assert unit_states.places.tolist() == [FAR] * 3
+    assert unit_states.runs.tolist() == unit_states.pending.tolist() == [0] * 3
+    assert (unit_states.coming, unit_states.running, unit_states.total_runs, unit_states.sent, unit_states.room) == (
+        0,
+        0,
+        0,
+        [],
+        0,
+    )
+    assert not unit_states.asked_for.any()
 
 
 def test_none_is_no_unit() -> None:
@@ -36,34 +42,34 @@ def test_none_is_no_unit() -> None:
 
 
 def test_some_are_near_from_the_start() -> None:
-    assert Standing(3, marks(3, [1])).places.tolist() == [FAR, NEAR, FAR]
+    assert UnitStates(3, marks(3, [1])).places.tolist() == [FAR, NEAR, FAR]
 
 
 def test_a_unit_comes_runs_and_goes() -> None:
-    standing = Standing(3)
-    standing.fetched(2)
-    assert (standing.places[2], standing.coming, standing.sent, standing.asked_for.tolist()) == (
+    unit_states = UnitStates(3)
+    unit_states.fetched(2)
+    assert (unit_states.places[2], unit_states.coming, unit_states.sent, unit_states.asked_for.tolist()) == (
         COMING,
         1,
         [2],
         [False, False, True],
     )
-    standing.arrived(2)
-    assert (standing.places[2], standing.coming) == (NEAR, 0)
-    standing.started(2)
-    assert (standing.places[2], standing.running, standing.runs[2]) == (RUNNING, 1, 0)
-    standing.finished(2)
-    assert (standing.places[2], standing.running, standing.runs[2], standing.total_runs) == (NEAR, 0, 1, 1)
-    standing.evicted(2)
-    assert (standing.places[2], standing.runs[2]) == (FAR, 1)
-    assert standing.asked_for[2], "ever"
+    unit_states.arrived(2)
+    assert (unit_states.places[2], unit_states.coming) == (NEAR, 0)
+    unit_states.started(2)
+    assert (unit_states.places[2], unit_states.running, unit_states.runs[2]) == (RUNNING, 1, 0)
+    unit_states.finished(2)
+    assert (unit_states.places[2], unit_states.running, unit_states.runs[2], unit_states.total_runs) == (NEAR, 0, 1, 1)
+    unit_states.evicted(2)
+    assert (unit_states.places[2], unit_states.runs[2]) == (FAR, 1)
+    assert unit_states.asked_for[2], "ever"
 
 
 def test_turns_say_what_changed_last() -> None:
-    standing = Standing(4, np.ones(4, np.bool_))
-    assert standing.turns.tolist() == [0, 1, 2, 3]
-    run(standing, 1, 0)
-    assert standing.turns.tolist() == [7, 5, 2, 3], "each start and each end is a step"
+    unit_states = UnitStates(4, np.ones(4, np.bool_))
+    assert unit_states.turns.tolist() == [0, 1, 2, 3]
+    run(unit_states, 1, 0)
+    assert unit_states.turns.tolist() == [7, 5, 2, 3], "each start and each end is a step"
 
 
 @pytest.mark.parametrize(
@@ -91,7 +97,7 @@ def test_what_a_schedule_must_say(name: str) -> None:
 
 
 def test_what_a_schedule_need_not_say() -> None:
-    schedule, standing = Never(), Standing(1)
-    assert schedule.evict(standing) == NONE
+    schedule, unit_states = Never(), UnitStates(1)
+    assert schedule.evict(unit_states) == NONE
     assert not schedule.again(0, 1)
     assert (schedule.under_way, schedule.alone, schedule.stays) == (None, False, False)

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.schedule.standings import come, marks, run
+from tests.schedule.unit_states_of import come, marks, run
 
-from isthmus.schedule.schedule import COMING, FAR, NEAR, NONE, RUNNING, Standing
+from isthmus.schedule.schedule import COMING, FAR, NEAR, NONE, RUNNING, UnitStates
 from isthmus.schedule.settling_order import NOTHING, Settling, most_urgent
 
 OFTEN = 1 << 30
@@ -16,12 +16,12 @@ OFTEN = 1 << 30
 
 def standing_of(near=(), pending=(), count=8, room=2):
     """Some partitions near, and urgencies of those where something waits."""
-    standing = Standing(count, marks(count, near))
-    standing.pending[:] = NOTHING
+    unit_states = UnitStates(count, marks(count, near))
+    unit_states.pending[:] = NOTHING
     for unit, urgency in dict(pending).items():
-        standing.pending[unit] = urgency
-    standing.room = room
-    return standing
+        unit_states.pending[unit] = urgency
+    unit_states.room = room
+    return unit_states
 
 
 def test_the_most_urgent_near_one_runs():
@@ -39,33 +39,33 @@ def test_a_far_one_is_fetched_when_no_near_one_waits():
 
 
 def test_no_more_are_fetched_or_run_than_there_are_members():
-    standing = standing_of([], {3: 1, 4: 2, 5: 3})
+    unit_states = standing_of([], {3: 1, 4: 2, 5: 3})
     for members, expected in ((1, NONE), (2, 4)):
         schedule = Settling(members, OFTEN)
         if members == 1:
-            assert schedule.fetch(standing) == 3
-            standing.fetched(3)
-        assert schedule.fetch(standing) == expected
-    standing.arrived(3)
-    standing.started(3)
-    assert Settling(1, OFTEN).fetch(standing) == NONE
-    assert Settling(2, OFTEN).fetch(standing) == 4
+            assert schedule.fetch(unit_states) == 3
+            unit_states.fetched(3)
+        assert schedule.fetch(unit_states) == expected
+    unit_states.arrived(3)
+    unit_states.started(3)
+    assert Settling(1, OFTEN).fetch(unit_states) == NONE
+    assert Settling(2, OFTEN).fetch(unit_states) == 4
 
-    standing.fetched(4)
-    assert Settling(2, OFTEN).fetch(standing) == NONE, "one runs and one comes"
-    assert Settling(3, OFTEN).fetch(standing) == 5
+    unit_states.fetched(4)
+    assert Settling(2, OFTEN).fetch(unit_states) == NONE, "one runs and one comes"
+    assert Settling(3, OFTEN).fetch(unit_states) == 5
 
 
 def foreseeing(latest=(3, 4), runs=0, **how):
     """One runs, and these were fetched last because something waited there; nothing waits now."""
-    standing = standing_of([runs], **{"room": 2, **how})
+    unit_states = standing_of([runs], **{"room": 2, **how})
     for unit in latest:
-        standing.pending[unit] = 1
-        come(standing, unit)
-        run(standing, unit)
-    standing.pending[:] = NOTHING
-    standing.started(runs)
-    return standing
+        unit_states.pending[unit] = 1
+        come(unit_states, unit)
+        run(unit_states, unit)
+    unit_states.pending[:] = NOTHING
+    unit_states.started(runs)
+    return unit_states
 
 
 @pytest.mark.parametrize(
@@ -81,9 +81,9 @@ def test_the_first_can_be_foreseen_and_one_is_no_row(latest, expected):
 
 
 def test_what_waits_goes_before_what_is_foreseen():
-    standing = foreseeing()
-    standing.pending[7] = 3
-    assert Settling(2, OFTEN).fetch(standing) == 7
+    unit_states = foreseeing()
+    unit_states.pending[7] = 3
+    assert Settling(2, OFTEN).fetch(unit_states) == 7
 
 
 def test_nothing_is_foreseen_without_an_idle_place_or_twice():
@@ -113,16 +113,16 @@ def test_nothing_is_foreseen_without_an_idle_place_or_twice():
 
 def test_a_guess_runs_once_beside_another():
     """What runs meanwhile marks vertices in it, which is noted only at the end of that run."""
-    schedule, standing = Settling(2, OFTEN), foreseeing()
-    standing.fetched(5)
-    assert schedule.run(standing) == NONE, "still on its way"
-    standing.arrived(5)
-    assert schedule.run(standing) == 5
-    standing.pending[3] = 1
-    assert schedule.run(standing) == 3, "what is known to wait goes first"
-    standing.pending[3] = NOTHING
-    run(standing, 5)
-    assert schedule.run(standing) == NONE, "once"
+    schedule, unit_states = Settling(2, OFTEN), foreseeing()
+    unit_states.fetched(5)
+    assert schedule.run(unit_states) == NONE, "still on its way"
+    unit_states.arrived(5)
+    assert schedule.run(unit_states) == 5
+    unit_states.pending[3] = 1
+    assert schedule.run(unit_states) == 3, "what is known to wait goes first"
+    unit_states.pending[3] = NOTHING
+    run(unit_states, 5)
+    assert schedule.run(unit_states) == NONE, "once"
     alone = foreseeing()
     come(alone, 5)
     alone.finished(0)
@@ -130,38 +130,38 @@ def test_a_guess_runs_once_beside_another():
 
 
 def test_the_one_that_has_not_run_for_longest_makes_room():
-    standing = standing_of([0, 1, 2], room=0)
-    run(standing, 0)
-    assert Settling(1, OFTEN).evict(standing) == 1
-    standing.pending[1] = 5
-    assert Settling(1, OFTEN).evict(standing) == 2
-    standing.pending[:] = 5
-    assert Settling(1, OFTEN).evict(standing) == 1, "something waits in all of them"
+    unit_states = standing_of([0, 1, 2], room=0)
+    run(unit_states, 0)
+    assert Settling(1, OFTEN).evict(unit_states) == 1
+    unit_states.pending[1] = 5
+    assert Settling(1, OFTEN).evict(unit_states) == 2
+    unit_states.pending[:] = 5
+    assert Settling(1, OFTEN).evict(unit_states) == 1, "something waits in all of them"
     for unit in range(3):
-        standing.started(unit)
-    assert Settling(1, OFTEN).evict(standing) == NONE
+        unit_states.started(unit)
+    assert Settling(1, OFTEN).evict(unit_states) == NONE
 
 
 def test_done_when_nothing_waits_comes_or_runs():
-    schedule, standing = Settling(2, OFTEN), standing_of([0], {0: 1})
-    assert not schedule.done(standing)
-    standing.started(0)
-    standing.pending[0] = NOTHING
-    assert not schedule.done(standing), "what runs may make others wait"
-    standing.finished(0)
-    assert schedule.done(standing)
-    standing.fetched(3)
-    assert not schedule.done(standing)
+    schedule, unit_states = Settling(2, OFTEN), standing_of([0], {0: 1})
+    assert not schedule.done(unit_states)
+    unit_states.started(0)
+    unit_states.pending[0] = NOTHING
+    assert not schedule.done(unit_states), "what runs may make others wait"
+    unit_states.finished(0)
+    assert schedule.done(unit_states)
+    unit_states.fetched(3)
+    assert not schedule.done(unit_states)
 
 
 def test_it_pauses_after_so_many_runs():
-    schedule, standing = Settling(2, 3), standing_of([0, 1], {0: 1, 4: 2})
-    run(standing, 0, 0)
-    assert (schedule.run(standing), schedule.done(standing)) == (0, False)
-    run(standing, 0)
-    assert (schedule.run(standing), schedule.fetch(standing), schedule.done(standing)) == (NONE, NONE, True)
-    standing.started(0)
-    assert not schedule.done(standing), "what was begun is ended first"
+    schedule, unit_states = Settling(2, 3), standing_of([0, 1], {0: 1, 4: 2})
+    run(unit_states, 0, 0)
+    assert (schedule.run(unit_states), schedule.done(unit_states)) == (0, False)
+    run(unit_states, 0)
+    assert (schedule.run(unit_states), schedule.fetch(unit_states), schedule.done(unit_states)) == (NONE, NONE, True)
+    unit_states.started(0)
+    assert not schedule.done(unit_states), "what was begun is ended first"
 
 
 def test_the_most_urgent_of_none():
@@ -176,35 +176,35 @@ def test_any_order_of_events_works_off_all_that_waits(data):
     count, places, members = data.draw(st.integers(1, 7)), data.draw(st.integers(2, 4)), data.draw(st.integers(1, 3))
     unit_of = st.integers(0, count - 1)
     pending = data.draw(st.dictionaries(unit_of, unit_of))
-    schedule, standing = Settling(members, OFTEN), standing_of(count=count, room=places, pending=pending)
+    schedule, unit_states = Settling(members, OFTEN), standing_of(count=count, room=places, pending=pending)
     budget = data.draw(st.integers(0, 12))  # of wakes
     for _ in range(2000):
-        if schedule.done(standing):
+        if schedule.done(unit_states):
             break
-        kind, unit = data.draw(st.sampled_from(events(schedule, standing, members)))
-        if kind == "fetched" and not standing.room:
-            gone = schedule.evict(standing)
-            assert standing.places[gone] == NEAR
-            standing.evicted(gone)
-            standing.room += 1
-        getattr(standing, kind)(unit)
-        standing.room -= kind == "fetched"
+        kind, unit = data.draw(st.sampled_from(events(schedule, unit_states, members)))
+        if kind == "fetched" and not unit_states.room:
+            gone = schedule.evict(unit_states)
+            assert unit_states.places[gone] == NEAR
+            unit_states.evicted(gone)
+            unit_states.room += 1
+        getattr(unit_states, kind)(unit)
+        unit_states.room -= kind == "fetched"
         if kind == "started":
-            standing.pending[unit] = NOTHING
+            unit_states.pending[unit] = NOTHING
         if kind == "finished" and budget:
             budget -= 1
-            standing.pending[data.draw(unit_of)] = data.draw(unit_of)
-        assert (standing.places != FAR).sum() + standing.room == places
-    assert schedule.done(standing)
-    assert (standing.pending == NOTHING).all()
+            unit_states.pending[data.draw(unit_of)] = data.draw(unit_of)
+        assert (unit_states.places != FAR).sum() + unit_states.room == places
+    assert schedule.done(unit_states)
+    assert (unit_states.pending == NOTHING).all()
 
 
-def events(schedule, standing, members):
-    found = [("arrived", p) for p in np.flatnonzero(standing.places == COMING)]
-    found += [("finished", p) for p in np.flatnonzero(standing.places == RUNNING)]
-    if (unit := schedule.run(standing)) != NONE and standing.running < members:
+def events(schedule, unit_states, members):
+    found = [("arrived", p) for p in np.flatnonzero(unit_states.places == COMING)]
+    found += [("finished", p) for p in np.flatnonzero(unit_states.places == RUNNING)]
+    if (unit := schedule.run(unit_states)) != NONE and unit_states.running < members:
         found.append(("started", unit))
-    if (unit := schedule.fetch(standing)) != NONE and (standing.room or schedule.evict(standing) != NONE):
+    if (unit := schedule.fetch(unit_states)) != NONE and (unit_states.room or schedule.evict(unit_states) != NONE):
         found.append(("fetched", unit))
     assert found, "stuck"
     return found

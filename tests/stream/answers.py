@@ -12,7 +12,7 @@ from tests.stream.plain import Plain
 
 import isthmus as ist
 from isthmus.programs.catalogue import ALGORITHMS
-from isthmus.stream.maintain.program_request import Wanted
+from isthmus.stream.maintain.program_request import ProgramRequest
 
 TOL = 1e-6
 ALPHA = 0.005  # of Katz: below 1 / the largest eigenvalue of graphs of a few dozen vertices with small weights
@@ -100,8 +100,8 @@ class Case:
     def title(self) -> str:
         return self.name or self.algorithm
 
-    def wanted(self) -> Wanted:
-        return Wanted(ALGORITHMS[self.algorithm], self.options, self.name)
+    def wanted(self) -> ProgramRequest:
+        return ProgramRequest(ALGORITHMS[self.algorithm], self.options, self.name)
 
     def expected(self, plain: Plain, graph: Any) -> dict[Any, Any]:
         return self.expect(plain.networkx()) if self.expect is not None else by_vertex(self.scratch(graph))
@@ -164,11 +164,11 @@ def cases(s: Any, weighted: bool = True, alpha: float = ALPHA) -> list[Case]:
 def unknown(name: str, s: Any) -> Case:
     """A maintained program that this file does not know: a run from scratch is its oracle."""
     given = {"source": s, "sources": [s]}
-    asked = {parameter.name for parameter in ALGORITHMS[name].parameters}
-    tol = {"tol": TOL} if "tol" in asked else {}
+    requested = {parameter.name for parameter in ALGORITHMS[name].parameters}
+    tol = {"tol": TOL} if "tol" in requested else {}
     return Case(
         name,
-        {key: value for key, value in given.items() if key in asked} | tol,
+        {key: value for key, value in given.items() if key in requested} | tol,
         None,
         2 * TOL if tol else 0.0,
         sources=(s,),

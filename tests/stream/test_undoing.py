@@ -74,9 +74,9 @@ def test_a_program_that_fails_leaves_no_trace(directed: bool, names: bool, monke
     """
     draw, plain = begun(5, directed, names)
     source = min(plain.vertices)
-    asked = [case for case in cases(source) if not (case.algorithm == "katz" and case.options.get("weight"))]
+    requested = [case for case in cases(source) if not (case.algorithm == "katz" and case.options.get("weight"))]
     steps = [(title, step) for title in FAILING for step in ("correct", "compute", "late")]
-    with ist.stream(plain.read(), [case.wanted() for case in asked], threads=2) as live:
+    with ist.stream(plain.read(), [case.wanted() for case in requested], threads=2) as live:
         for number, (title, step) in enumerate(steps):
             fresh = (lambda k, at=number: f"w{at}.{k}") if names else (lambda k, at=number: 1000 * k + at)
             edits = batch(draw, plain, source, fresh, number % 2 == 1)
@@ -95,7 +95,7 @@ def test_a_program_that_fails_leaves_no_trace(directed: bool, names: bool, monke
             plain.apply(*edits)
             report = live.apply_edits(plain.edits(*edits))
             assert report.number == live.number == number + 1
-            for case in asked if number % 3 == 0 else asked[number % 3 :: 3]:
+            for case in requested if number % 3 == 0 else requested[number % 3 :: 3]:
                 assert_same(by_vertex(live[case.title]), case.expected(plain, live.graph), case.tol)
 
 

@@ -24,10 +24,10 @@ class Cache:
 
     bytes: int = 0  # near memory it takes
 
-    def board(self, mover: ListMover, lists: Callable[[Lists], tuple[Array, Array]]) -> None:
+    def attach(self, mover: ListMover, lists: Callable[[Lists], tuple[Array, Array]]) -> None:
         """A run on a GPU begins: it has `lists` in near memory, and a mover for lists there."""
 
-    def leave(self) -> None:
+    def detach(self) -> None:
         """The run ends: let go of its memory, which the cache may outlive."""
 
     def serve(self, frontier: Frontier, side: Side) -> tuple[Frontier, Iterator[Delivery]]:

@@ -79,10 +79,10 @@ class ChunkedLists:
         used = self.targets.nbytes if self.weights is None else self._weights_at + self.weights.nbytes
         return -(-int(used) // 8) * 8
 
-    def board(self, mover: ListMover) -> None:
+    def attach(self, mover: ListMover) -> None:
         """A run on a GPU begins, which moves lists by this mover."""
 
-    def leave(self) -> None:
+    def detach(self) -> None:
         """The run ends: let go of its mover."""
 
     def forget(self) -> None:

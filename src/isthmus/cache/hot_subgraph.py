@@ -104,13 +104,13 @@ class HotSubgraph(Cache):
 
     # Serving
 
-    def board(self, mover: ListMover, lists: Callable[[Lists], tuple[Array, Array]]) -> None:
-        self.chunks.board(mover)
-        self.uses.board(mover.rows, lists)
+    def attach(self, mover: ListMover, lists: Callable[[Lists], tuple[Array, Array]]) -> None:
+        self.chunks.attach(mover)
+        self.uses.attach(mover.rows, lists)
 
-    def leave(self) -> None:
-        self.chunks.leave()
-        self.uses.leave()
+    def detach(self) -> None:
+        self.chunks.detach()
+        self.uses.detach()
 
     def serve(self, frontier: Frontier, side: Side) -> tuple[Frontier, Iterator[Delivery]]:
         self._side = side

@@ -26,10 +26,10 @@ class Uses:
         """`memory`: near memory of a device for an index of the keys; this machine needs none of it."""
         self._team, self.words = team, np.zeros(keys, np.uint32)
 
-    def board(self, rows: RowSpace, lists: Callable[[Lists], tuple[Array, Array]]) -> None:
+    def attach(self, rows: RowSpace, lists: Callable[[Lists], tuple[Array, Array]]) -> None:
         """A run on a GPU begins, which has room for rows there; `lists` tells where it has lists."""
 
-    def leave(self) -> None:
+    def detach(self) -> None:
         """The run ends."""
 
     def use(self, rows: Array, offset: int) -> None:

@@ -1,1 +1,4 @@
-"""The command line: one file per command group. Nothing heavy is imported before a command runs."""
+"""The command line. Nothing heavy is imported before a command runs.
+
+Nobody imports it. Begin with `main.py`; `commands/` has one file per command or group of commands.
+"""

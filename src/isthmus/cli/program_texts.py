@@ -18,7 +18,7 @@ def parse(text: str, graph: Any) -> Any:
     from isthmus.cli.algorithms import named, read
     from isthmus.errors import OptionError
     from isthmus.programs.algorithm import Kind
-    from isthmus.stream.maintain.program_request import Wanted
+    from isthmus.stream.maintain.program_request import ProgramRequest
 
     name, _, rest = text.partition(":")
     algorithm = named(name.strip())
@@ -43,7 +43,7 @@ def parse(text: str, graph: Any) -> Any:
         if parameter.name in words or parameter.option.kind is Kind.VERTEX
     }
     found = read(algorithm, given, graph)
-    return Wanted(algorithm, {option: value for option, value in found.items() if option in chosen}, title)
+    return ProgramRequest(algorithm, {option: value for option, value in found.items() if option in chosen}, title)
 
 
 def unknown(name: str, algorithm: Algorithm | None) -> str:

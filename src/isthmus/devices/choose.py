@@ -97,7 +97,7 @@ def elsewhere() -> str:
 
 
 @dataclass(frozen=True)
-class Listed:
+class DeviceInfo:
     """A device for the user: its name, what it is if that is known, and why it cannot be used, or an empty text."""
 
     device: str
@@ -115,12 +115,14 @@ class Listed:
         return {**asdict(self), "usable": self.usable}
 
 
-def listed() -> list[Listed]:
+def listed() -> list[DeviceInfo]:
     """All devices: this machine's processor, its GPUs, and the modelled ones."""
-    processor = Listed("cpu", f"{default_threads()} threads, {format_size(available())} of memory available")
+    processor = DeviceInfo("cpu", f"{default_threads()} threads, {format_size(available())} of memory available")
     gpus, trouble = cuda_module.found()
-    cards = [Listed(f"{CUDA}:{gpu.number}", gpu_text(gpu), gpu.trouble) for gpu in gpus] or [Listed(CUDA, "", trouble)]
-    return [processor, *cards, *(Listed(f"{PREFIX}{name}", model_text(find(name))) for name in builtin())]
+    cards = [DeviceInfo(f"{CUDA}:{gpu.number}", gpu_text(gpu), gpu.trouble) for gpu in gpus] or [
+        DeviceInfo(CUDA, "", trouble)
+    ]
+    return [processor, *cards, *(DeviceInfo(f"{PREFIX}{name}", model_text(find(name))) for name in builtin())]
 
 
 def gpu_text(gpu: cuda_module.Found) -> str:

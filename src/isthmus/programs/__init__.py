@@ -1,1 +1,5 @@
-"""What is computed: one algorithm per file, written as data where it can be."""
+"""What is computed, apart from how its edges are read: the interface of programs and what they share.
+
+Parts above run programs; nothing here runs one. Begin with `program.py` and `algorithm.py`; `algorithms/` has one
+algorithm per file.
+"""

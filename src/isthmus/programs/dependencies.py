@@ -111,7 +111,7 @@ def has_levels(program: Monotone) -> bool:
     return getattr(program, "labels_are_vertices", False)
 
 
-class Remembered(Program):
+class Memoised(Program):
     """A monotone program in the middle of its work: it goes on from given values and parents, at the vertices in
     `start`.
     """

@@ -28,7 +28,7 @@ from isthmus.runtime.executor.resident_partitions import StayingPartitions
 from isthmus.runtime.executor.worker import Worker
 from isthmus.runtime.loop import Loop, may_rerun
 from isthmus.runtime.near.budget import BUFFERS, LEAST_BLOCKS, Split, split_for
-from isthmus.runtime.near.near_memory import Desk
+from isthmus.runtime.near.near_memory import Pipeline
 from isthmus.runtime.near.prefetch import prefetch
 from isthmus.runtime.options import Watch
 from isthmus.runtime.trace.iteration import Iteration
@@ -96,52 +96,61 @@ def executed(
     program: Program, session: Session, watch: Watch, say: Callable[[str], None], saved: Checkpoint | None
 ) -> Execution:
     whole, compiled, start = time.perf_counter(), COMPILING.seconds, clock()
-    chosen, holdings, graph = recipe_for(program, session), session.holdings, session.graph.snapshot
-    split = holdings.fitted(program, session_split(program, session), chosen)
-    held = holdings.release(program, split, chosen)
+    chosen, near_memory, graph = recipe_for(program, session), session.near_memory, session.graph.snapshot
+    split = near_memory.reuse_split(program, session_split(program, session), chosen)
+    held = near_memory.release(program, split, chosen)
     spare = max(0, split.budget - split.peak - held) if saved is None else saved.spare(split, session.settings.memory)
-    run = Execution(program, split, trace=Trace(notes=[*session.notes, *split.notes]), loaded=holdings.count_anew())
+    run = Execution(program, split, trace=Trace(notes=[*session.notes, *split.notes]), loaded=near_memory.count_anew())
     facts = facts_of(session, program, spare, chosen)
     state, frontier = program.begin(facts), make_frontier(session)
     frontier.start(state.start)
     if saved is not None:
         saved.begin(state, facts, frontier, run.trace, say)
     loading = clock()
-    desk = holdings.lay(program, split, chosen, say)
+    pipeline = near_memory.prepare(program, split, chosen, say)
     loaded = clock()
-    run.trace.notes += desk.link.notes
-    partitions = sum(len(side.partitions) for side in desk.sides)
-    link = desk.link
+    run.trace.notes += pipeline.link.notes
+    partitions = sum(len(side.partitions) for side in pipeline.sides)
+    link = pipeline.link
     modelled = Modelled(link, chosen, graph.vertices, partitions) if isinstance(link, ModelLink) else None
     back = link.total.back_bytes if isinstance(link, ModelLink) else 0
-    brought = bring(run, desk, chosen, state, modelled)
+    brought = bring(run, pipeline, chosen, state, modelled)
     ready = clock()
     if (
         split.resident
         and modelled is None
         and (saved is None or saved.done == 0)
-        and solved(program, state, facts, desk, run.trace, watch)
+        and solved(program, state, facts, pipeline, run.trace, watch)
     ):
         if saved is not None:
             saved.needless()
     else:
-        module = compile_program(program, facts, state, desk.sides[0])
+        module = compile_program(program, facts, state, pipeline.sides[0])
         ready = clock()
-        least_again = modelled.least_again(desk.sides[0]) if modelled is not None and chosen.weighs_launches else 0
-        with near_state(session, program, state, frontier, desk.cache) as on:
+        least_again = modelled.least_again(pipeline.sides[0]) if modelled is not None and chosen.weighs_launches else 0
+        with near_state(session, program, state, frontier, pipeline.cache) as on:
             launches = Launches(program, state) if modelled is not None and (on is None or on.card.repeats) else None
             worker = Worker(module, program, state, session.team, least_again, launches)
             if on is not None:
                 gathers = "zero_copy" in chosen.further_runs
                 worker = CudaWorker(
-                    on, desk, module, program.text(facts), program, state, session.team, least_again, launches, gathers
+                    on,
+                    pipeline,
+                    module,
+                    program.text(facts),
+                    program,
+                    state,
+                    session.team,
+                    least_again,
+                    launches,
+                    gathers,
                 )
             loop = Loop(
                 program,
                 state,
                 facts,
                 frontier,
-                desk,
+                pipeline,
                 chosen,
                 worker,
                 session.team,
@@ -159,7 +168,7 @@ def executed(
     finished = clock()
     state.over = True  # no copies: they might not fit the budget
     run.columns = program.result(state, facts)
-    run.edge_bytes = sum(side.lists.slots * side.entry_bytes for side in desk.sides)
+    run.edge_bytes = sum(side.lists.slots * side.entry_bytes for side in pipeline.sides)
     total, compiled = time.perf_counter() - whole, COMPILING.seconds - compiled
     loading_kernels = total - compiled - (clock() - start)
     run.seconds = {
@@ -180,7 +189,7 @@ def executed(
 
 def facts_of(session: Session, program: Program, spare: int, chosen: Recipe) -> Facts:
     graph = session.graph.snapshot
-    lists = tuple(session.holdings.lists(side) for side in program.sides)
+    lists = tuple(session.near_memory.lists(side) for side in program.sides)
     weight_dtype = graph.weight_dtype if program.reads_weights() else None
     return Facts(
         graph.vertices,
@@ -197,15 +206,17 @@ def facts_of(session: Session, program: Program, spare: int, chosen: Recipe) -> 
     )
 
 
-def bring(run: Execution, desk: Desk, chosen: Recipe, state: State, modelled: Modelled | None) -> dict[str, Moved]:
+def bring(
+    run: Execution, pipeline: Pipeline, chosen: Recipe, state: State, modelled: Modelled | None
+) -> dict[str, Moved]:
     """Transfers before the first iteration, by engine: all edges, where a modelled device holds them, or prefetched
     pages.
     """
     found: dict[str, Moved] = {}
-    if modelled is not None and "resident" in desk.engines:
+    if modelled is not None and "resident" in pipeline.engines:
         found["resident"] = run.loaded
-    if "unified" in desk.engines and chosen.prefetch:
-        found["unified"] = prefetch(desk, chosen, run.split, state)
+    if "unified" in pipeline.engines and chosen.prefetch:
+        found["unified"] = prefetch(pipeline, chosen, run.split, state)
     if modelled is not None:
         for moved in found.values():
             modelled.brought(moved)
@@ -223,21 +234,21 @@ def stay(loop: Loop, split: Split) -> StayingPartitions | None:
     """Scaph's partitions that stay near, in the memory behind the buffers; None if the recipe has none or there is no
     room.
     """
-    desk, chosen = loop.desk, loop.recipe
-    if not chosen.queue or split.resident or len(desk.sides) > 1:
+    pipeline, chosen = loop.pipeline, loop.recipe
+    if not chosen.queue or split.resident or len(pipeline.sides) > 1:
         return None
-    assert desk.memory is not None
-    block = desk.sides[0].block
-    rest = desk.memory[BUFFERS * max(split.edges // BUFFERS // block, LEAST_BLOCKS) * block :]
+    assert pipeline.memory is not None
+    block = pipeline.sides[0].block
+    rest = pipeline.memory[BUFFERS * max(split.edges // BUFFERS // block, LEAST_BLOCKS) * block :]
     staying = StayingPartitions(
-        desk.sides[0],
-        desk.link,
+        pipeline.sides[0],
+        pipeline.link,
         rest,
         loop.worker,
-        desk.engines["filter"],
+        pipeline.engines["filter"],
         chosen.cache != "none",
         loop.modelled,
-        may_rerun(loop.program, desk.sides),
+        may_rerun(loop.program, pipeline.sides),
     )
     if staying.works:
         return staying
@@ -245,9 +256,9 @@ def stay(loop: Loop, split: Split) -> StayingPartitions | None:
     return None
 
 
-def solved(program: Program, state: State, facts: Facts, desk: Desk, trace: Trace, watch: Watch) -> bool:
+def solved(program: Program, state: State, facts: Facts, pipeline: Pipeline, trace: Trace, watch: Watch) -> bool:
     """Solve with the program's own kernel for resident edges; False if it has none."""
-    engine, side = desk.engines["resident"], desk.sides[0]
+    engine, side = pipeline.engines["resident"], pipeline.sides[0]
     assert isinstance(engine, Resident)
     since = clock()
 

@@ -30,24 +30,24 @@ from isthmus.runtime.executor.settling_partitions import SettlingPartitions, sho
 from isthmus.runtime.executor.task_work import HeldWork, TaskWork
 from isthmus.runtime.executor.work import Work
 from isthmus.runtime.executor.worker import Worker
-from isthmus.runtime.near.near_memory import Desk
+from isthmus.runtime.near.near_memory import Pipeline
 from isthmus.runtime.trace.iteration import Iteration
 from isthmus.runtime.trace.trace import Trace
 from isthmus.schedule import contribution
 from isthmus.schedule.plain import Plain
-from isthmus.schedule.schedule import Standing
+from isthmus.schedule.schedule import UnitStates
 from isthmus.threads import Team
 
 
 @dataclass
 class Loop:
-    """Iterates a program over the edges that a desk brings near."""
+    """Iterates a program over the edges that a pipeline brings near."""
 
     program: Program
     state: State
     facts: Facts
     frontier: Frontier
-    desk: Desk
+    pipeline: Pipeline
     recipe: Recipe
     worker: Worker
     team: Team
@@ -62,12 +62,12 @@ class Loop:
     def begin(self) -> None:
         """Prepare what is the same in all iterations."""
         program, recipe = self.program, self.recipe
-        self.profile = self.desk.link.profile  # corrected by observed rates during the run
+        self.profile = self.pipeline.link.profile  # corrected by observed rates during the run
         self.number = self.first = self.checkpoint.done if self.checkpoint is not None else 0
         self.unused: list[Delivery] = []  # fetched ahead but not needed
-        for side in self.desk.sides:
+        for side in self.pipeline.sides:
             side.last_edges = None  # those of an earlier run say nothing about this one
-        reruns = may_rerun(program, self.desk.sides)
+        reruns = may_rerun(program, self.pipeline.sides)
         self.again: Mapping[str, int] = recipe.further_runs if reruns else {}
         self.recompute = recipe.recompute and reruns and not program.levels and not self.again
         queue = self.staying is not None and reruns
@@ -93,7 +93,7 @@ class Loop:
             self.watch(record)
             if more:
                 self.look_back(record)
-        self.desk.executor.drop_ahead()
+        self.pipeline.executor.drop_ahead()
         for delivery in self.unused:  # their bytes moved, so they count
             self.trace.iterations[-1].delivered(delivery)
 
@@ -120,7 +120,7 @@ class Loop:
         self.learn(record)
         if self.checkpoint is not None and self.checkpoint.due():
             self.checkpoint.write(self.number)
-        if self.settling is None and self.may_settle() and should_settle(self.trace, self.desk.sides[0]):
+        if self.settling is None and self.may_settle() and should_settle(self.trace, self.pipeline.sides[0]):
             self.begin_to_settle()
 
     # Cached lists, served before any transfer
@@ -129,23 +129,23 @@ class Loop:
     def sides(self) -> list[Side]:
         """The sides that this iteration follows."""
         following = self.program.following(self.state)
-        return [side for name, side in zip(self.program.sides, self.desk.sides, strict=True) if name in following]
+        return [side for name, side in zip(self.program.sides, self.pipeline.sides, strict=True) if name in following]
 
     def serve(self, record: Iteration) -> Frontier:
         """Run the active vertices whose lists are in the cache; returns a frontier of the others."""
         start = clock()
-        misses, hits = self.desk.cache.serve(self.frontier, self.sides[0])
+        misses, hits = self.pipeline.cache.serve(self.frontier, self.sides[0])
         record.decide += clock() - start
         self.run_held(self.counted(hits, record), record)
         start = clock()
-        self.desk.cache.refresh(self.frontier)
+        self.pipeline.cache.refresh(self.frontier)
         record.decide += clock() - start
         return misses
 
     def serve_again(self, record: Iteration) -> None:
         """Run cached vertices that were marked during this iteration once more, without a transfer."""
         for _ in range(self.further_runs().get("cache", 0)):
-            marked = [delivery for delivery in self.desk.cache.everything() if self.take_marked(delivery)]
+            marked = [delivery for delivery in self.pipeline.cache.everything() if self.take_marked(delivery)]
             if not marked:
                 break
             self.run_held(self.counted(iter(marked), record), record)
@@ -163,7 +163,7 @@ class Loop:
             work = HeldWork(
                 rest, self.frontier, self.worker, lambda delivery: self.done(delivery, self.frontier, record)
             )
-            self.timed(Plain([0], alone=self.modelled is not None), work, Standing(1), record)
+            self.timed(Plain([0], alone=self.modelled is not None), work, UnitStates(1), record)
 
     def counted(self, hits: Iterator[Delivery], record: Iteration) -> Iterator[Delivery]:
         """Deliveries from the cache, counted as they are taken."""
@@ -186,7 +186,7 @@ class Loop:
         for side in self.sides:
             fresh, near = (
                 self.resident(frontier, side, record)
-                if "resident" in self.desk.engines
+                if "resident" in self.pipeline.engines
                 else self.far(frontier, side, record)
             )
             for task in fresh + [delivery.task for delivery in near]:
@@ -199,11 +199,11 @@ class Loop:
 
     def resident(self, frontier: Frontier, side: Side, record: Iteration) -> tuple[list[Task], list[Delivery]]:
         record.active_edges += frontier.edges(side.lists, self.team)
-        return self.desk.engines["resident"].tasks(side, np.arange(len(side.partitions)), 0), []
+        return self.pipeline.engines["resident"].tasks(side, np.arange(len(side.partitions)), 0), []
 
     def far(self, frontier: Frontier, side: Side, record: Iteration) -> tuple[list[Task], list[Delivery]]:
         activity = self.activity(frontier, side)
-        near, others = self.desk.cache.held(side, activity, frontier)
+        near, others = self.pipeline.cache.held(side, activity, frontier)
         record.active_edges += int(activity.edges.sum())
         record.hit_edges += int(activity.edges.sum() - others.edges.sum()) if near else 0
         return self.combine(side, activity, others, record), near
@@ -225,7 +225,7 @@ class Loop:
         """
         profile = self.profile
         if self.recipe.weighs_launches and self.modelled is not None:
-            profile = self.modelled.profile(self.desk.buffers.room, others, side.entry_bytes)
+            profile = self.modelled.profile(self.pipeline.buffers.room, others, side.entry_bytes)
         choice = self.recipe.policy.choose(replace(others, last_edges=side.last_edges), profile, side.entry_bytes)
         side.last_edges = activity.edges
         if self.staying is not None:
@@ -245,7 +245,9 @@ class Loop:
         for kind, begin, end in zip(
             groups.choices.tolist(), groups.cuts[:-1].tolist(), groups.cuts[1:].tolist(), strict=True
         ):
-            tasks += self.desk.engines[NAMES[kind]].tasks(side, groups.partitions[begin:end], self.desk.buffers.room)
+            tasks += self.pipeline.engines[NAMES[kind]].tasks(
+                side, groups.partitions[begin:end], self.pipeline.buffers.room
+            )
         if len(tasks) == 1 and tasks[0].partitions.size == activity.active.size:
             tasks[0].all_active = True
         return tasks
@@ -276,22 +278,26 @@ class Loop:
             range(len(tasks)), [further.get(task.engine.name, 0) for task in units], self.modelled is not None
         )
         work = self.work(tasks, held, frontier, lambda delivery: self.done(delivery, frontier, record))
-        self.timed(schedule, work, Standing(len(units)), record, self.fetches_ahead())
+        self.timed(schedule, work, UnitStates(len(units)), record, self.fetches_ahead())
 
     def work(
         self, tasks: list[Task], held: list[Delivery], frontier: Frontier, done: Callable[[Delivery], None]
     ) -> TaskWork:
-        return TaskWork(tasks, held, frontier, self.desk.link, self.desk.buffers, self.worker, done, self.unused.append)
+        return TaskWork(
+            tasks, held, frontier, self.pipeline.link, self.pipeline.buffers, self.worker, done, self.unused.append
+        )
 
-    def timed(self, schedule: Plain, work: Work, standing: Standing, record: Iteration, ahead: bool = False) -> None:
-        executor, edges = self.desk.executor, record.active_edges
+    def timed(
+        self, schedule: Plain, work: Work, unit_states: UnitStates, record: Iteration, ahead: bool = False
+    ) -> None:
+        executor, edges = self.pipeline.executor, record.active_edges
         few = edges <= sizes.now.alone
-        little = standing.places.size == 1 and (edges <= sizes.now.few_edges or isinstance(work, HeldWork))
-        here = little or "resident" in self.desk.engines
+        little = unit_states.places.size == 1 and (edges <= sizes.now.few_edges or isinstance(work, HeldWork))
+        here = little or "resident" in self.pipeline.engines
         if here and not ahead:
-            waited, worked = executor.carry_out_here(schedule, work, standing, few)
+            waited, worked = executor.carry_out_here(schedule, work, unit_states, few)
         else:
-            waited, worked = executor.carry_out(schedule, work, standing, few, ahead)
+            waited, worked = executor.carry_out(schedule, work, unit_states, few, ahead)
         record.wait += waited
         record.kernel += worked
 
@@ -303,7 +309,7 @@ class Loop:
             not self.program.all_active
             or not self.recipe.ahead
             or self.recipe.keeps_lists
-            or "resident" in self.desk.engines
+            or "resident" in self.pipeline.engines
         ):
             return False
         return self.number > 0 and self.number + 1 != self.program.max_iter
@@ -313,12 +319,12 @@ class Loop:
         them.
         """
         if self.staying is not None:
-            self.staying.run(self.wanted, frontier, self.active, record, self.desk.executor, packed)
+            self.staying.run(self.wanted, frontier, self.active, record, self.pipeline.executor, packed)
 
     def further_runs(self, record: Iteration | None = None) -> Mapping[str, int]:
         """How many further runs a delivery gets, by engine."""
         if record is not None and self.recompute and self.link_bound(record.active_edges):
-            return {name: 1 for name, engine in self.desk.engines.items() if engine.rereads_when_link_bound}
+            return {name: 1 for name, engine in self.pipeline.engines.items() if engine.rereads_when_link_bound}
         device_bound = self.recipe.weighs_launches and self.modelled is not None and not self.modelled.link_bound
         return dict.fromkeys(self.again, 1) if device_bound else self.again
 
@@ -340,7 +346,7 @@ class Loop:
 
     def kept(self, delivery: Delivery, record: Iteration) -> None:
         """The same for a delivery whose time the modelled clock has already."""
-        self.desk.cache.keep(delivery)
+        self.pipeline.cache.keep(delivery)
         with self.lock:
             record.delivered(delivery)
 
@@ -349,10 +355,10 @@ class Loop:
         if not self.recipe.correct:
             return
         moved = {"bandwidth": 0, "request_rate": 0}
-        for name, engine in self.desk.engines.items():
+        for name, engine in self.pipeline.engines.items():
             if engine.observes in moved and name in record.engines:
                 moved[engine.observes] += record.engines[name]["bytes"]
-        calibrated = self.desk.link.profile
+        calibrated = self.pipeline.link.profile
         seen = Observation(
             moved["bandwidth"], moved["request_rate"] // calibrated.block, record.wait + record.kernel, record.wait
         )
@@ -361,23 +367,23 @@ class Loop:
     # Settling: partitions run until nothing changes inside
 
     def may_settle(self) -> bool:
-        program, desk = self.program, self.desk
+        program, pipeline = self.program, self.pipeline
         return (
             self.recipe.settle
             and program.settles != 0
             and program.max_iter is None
-            and len(desk.sides) == 1
-            and desk.memory is not None
+            and len(pipeline.sides) == 1
+            and pipeline.memory is not None
         )
 
     def begin_to_settle(self) -> None:
         """Switch from iterations to settling. Settling uses all memory for edges, so the cache is emptied."""
-        desk, memory = self.desk, self.desk.memory
+        pipeline, memory = self.pipeline, self.pipeline.memory
         assert memory is not None
-        desk.cache.forget()
+        pipeline.cache.forget()
         self.program.unordered(self.state)
         self.settling = SettlingPartitions(
-            desk.sides[0], desk.link, memory, self.state, self.program.settles, self.worker.settle, self.team
+            pipeline.sides[0], pipeline.link, memory, self.state, self.program.settles, self.worker.settle, self.team
         )
         self.settling.begin(self.frontier)
 
@@ -386,7 +392,7 @@ class Loop:
         assert self.settling is not None
         record.active_vertices = 0
         self.program.tighten(self.state)
-        self.settling.run(self.desk.executor, record)
+        self.settling.run(self.pipeline.executor, record)
         left = self.settling.pending
         self.frontier.count = int(np.count_nonzero(self.frontier.marks)) if left else 0
         if left and not self.settling.pays():

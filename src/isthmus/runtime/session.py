@@ -33,7 +33,7 @@ from isthmus.programs.catalogue import ALGORITHMS
 from isthmus.programs.program import Program
 from isthmus.runtime.call import Call, Rehearsal
 from isthmus.runtime.checkpoint.checkpoint import checkpoints_of
-from isthmus.runtime.near.near_memory import Holdings
+from isthmus.runtime.near.near_memory import NearMemory
 from isthmus.runtime.options import (
     SESSION,
     CallOptions,
@@ -96,14 +96,14 @@ class Session:
     def _open(self) -> None:
         self.team = Team(self.settings.threads)
         try:
-            self.holdings = Holdings(
+            self.near_memory = NearMemory(
                 self.graph.snapshot, self.team, self.model, self.settings.verify, self.settings.far, self.card
             )
         except BaseException:
             self.team.close()
             raise
         # Also when it is forgotten unclosed.
-        self._release = weakref.finalize(self, release, self.holdings, self.team, self._process)
+        self._release = weakref.finalize(self, release, self.near_memory, self.team, self._process)
         self._release.atexit = False
 
     def _take(self, choice: Choice) -> None:
@@ -118,7 +118,7 @@ class Session:
     def _leave_gpu(self, why: str) -> None:
         """Go on with the processor, as a program cannot run on the GPU that was chosen."""
         with self._lock:
-            release(self.holdings, None, self._process)
+            release(self.near_memory, None, self._process)
             self._release.detach()
             self._take_processor(why)
             self.team.close()
@@ -150,7 +150,7 @@ class Session:
                     "the session is running: it cannot be closed from inside a run; raise an error to stop the run"
                 )
             self._closed = True
-            release(self.holdings, self.team, self._process)
+            release(self.near_memory, self.team, self._process)
             # Last: after an interrupt, another call or the garbage collector releases what is left.
             self._release.detach()
 
@@ -212,9 +212,9 @@ class Session:
             if self._busy:
                 raise IsthmusError("the session is running: a program must not start another run of the same session")
             self._busy = True
-            self.holdings.in_use = False
+            self.near_memory.in_use = False
             try:
-                self.holdings.follow(self.graph.snapshot)
+                self.near_memory.follow(self.graph.snapshot)
                 if rehearse is not None:
                     rehearsal = Rehearsal(self, algorithm.name, rehearse)
                     algorithm(rehearsal, *args, **own)
@@ -228,8 +228,8 @@ class Session:
                 result = self._result(answer, call, again)
             except BaseException:
                 # Else the run has failed before: an unknown vertex must not cost the session its cache.
-                if self.holdings.in_use:
-                    self.holdings.drop()
+                if self.near_memory.in_use:
+                    self.near_memory.drop()
                 raise
             finally:
                 self._busy = False
@@ -245,16 +245,16 @@ class Session:
         return result
 
 
-def release(holdings: Holdings, team: Team | None, process: int) -> None:
+def release(near_memory: NearMemory, team: Team | None, process: int) -> None:
     """Close what a session has, once or again; not in a fork of its process, where its threads do not exist."""
 
     def close() -> None:
         with ExitStack() as last:
             if team is not None:
                 last.callback(team.close)
-            if holdings.outlasting is not None:
-                last.callback(holdings.outlasting.close)
-            last.callback(holdings.close)
+            if near_memory.residency is not None:
+                last.callback(near_memory.residency.close)
+            last.callback(near_memory.close)
 
     if os.getpid() == process:
         uninterrupted(close)

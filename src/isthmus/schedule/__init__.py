@@ -1,1 +1,4 @@
-"""Which task comes next: pure decisions."""
+"""Which unit to fetch or run next: pure decisions.
+
+The executor asks them. Begin with `schedule.py`.
+"""

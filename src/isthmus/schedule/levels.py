@@ -18,7 +18,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from isthmus.schedule.schedule import FAR, NEAR, Array, Schedule, Standing, first
+from isthmus.schedule.schedule import FAR, NEAR, Array, Schedule, UnitStates, first
 
 UNDER_WAY = 2  # transfers at once: one moves and one waits, so that the link is never idle; more would only take places
 
@@ -45,33 +45,35 @@ class Levels(Schedule):
     def __init__(self, wanted: Array, k: int) -> None:
         self._wanted, self._k = wanted, k
 
-    def waiting(self, standing: Standing) -> Array:
+    def waiting(self, unit_states: UnitStates) -> Array:
         """High-value partitions whose transfer is pending."""
-        return np.asarray(self._wanted & (standing.runs == 0) & (standing.places < NEAR))
+        return np.asarray(self._wanted & (unit_states.runs == 0) & (unit_states.places < NEAR))
 
-    def fetch(self, standing: Standing) -> int:
-        return first(self.waiting(standing) & (standing.places == FAR), np.arange(self._wanted.size))
+    def fetch(self, unit_states: UnitStates) -> int:
+        return first(self.waiting(unit_states) & (unit_states.places == FAR), np.arange(self._wanted.size))
 
-    def run(self, standing: Standing) -> int:
-        runs = standing.runs
+    def run(self, unit_states: UnitStates) -> int:
+        runs = unit_states.runs
         again = (
-            (runs < self._k) & (standing.pending > 0) if self.waiting(standing).any() else np.zeros(runs.size, np.bool_)
+            (runs < self._k) & (unit_states.pending > 0)
+            if self.waiting(unit_states).any()
+            else np.zeros(runs.size, np.bool_)
         )
-        ready = self._wanted & (standing.places == NEAR) & ((runs == 0) | again)
-        return first(ready, (runs << 32) + standing.turns)
+        ready = self._wanted & (unit_states.places == NEAR) & ((runs == 0) | again)
+        return first(ready, (runs << 32) + unit_states.turns)
 
-    def evict(self, standing: Standing) -> int:
+    def evict(self, unit_states: UnitStates) -> int:
         """The partition to evict: one no longer wanted, else the one that has run most often; NONE: all are still to
         run.
         """
-        runs = standing.runs
-        spent = (standing.places == NEAR) & (~self._wanted | (runs > 0))
-        return first(spent, (-np.where(self._wanted, runs, 1 << 30) << 32) + standing.turns)
+        runs = unit_states.runs
+        spent = (unit_states.places == NEAR) & (~self._wanted | (runs > 0))
+        return first(spent, (-np.where(self._wanted, runs, 1 << 30) << 32) + unit_states.turns)
 
-    def done(self, standing: Standing) -> bool:
+    def done(self, unit_states: UnitStates) -> bool:
         """Whether every high-value partition has run."""
-        return bool((standing.runs[self._wanted] > 0).all())
+        return bool((unit_states.runs[self._wanted] > 0).all())
 
-    def first_run_waits(self, standing: Standing) -> bool:
+    def first_run_waits(self, unit_states: UnitStates) -> bool:
         """Whether a near partition waits for its first run; if so, `pending` is not needed."""
-        return bool(((standing.places == NEAR) & (standing.runs == 0) & self._wanted).any())
+        return bool(((unit_states.places == NEAR) & (unit_states.runs == 0) & self._wanted).any())

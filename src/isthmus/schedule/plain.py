@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from isthmus.schedule.schedule import NONE, Schedule, Standing
+from isthmus.schedule.schedule import NONE, Schedule, UnitStates
 
 
 class Plain(Schedule):
@@ -19,15 +19,15 @@ class Plain(Schedule):
     def __init__(self, order: Sequence[int], again: Sequence[int] | None = None, alone: bool = False) -> None:
         self._order, self._again, self.alone = order, again, alone
 
-    def fetch(self, standing: Standing) -> int:
-        asked = len(standing.sent)
+    def fetch(self, unit_states: UnitStates) -> int:
+        asked = len(unit_states.sent)
         return self._order[asked] if asked < len(self._order) else NONE
 
-    def run(self, standing: Standing) -> int:
-        return standing.ready[0] if standing.ready else NONE
+    def run(self, unit_states: UnitStates) -> int:
+        return unit_states.ready[0] if unit_states.ready else NONE
 
-    def done(self, standing: Standing) -> bool:
-        return len(standing.sent) == len(self._order) and not standing.coming and not standing.ready
+    def done(self, unit_states: UnitStates) -> bool:
+        return len(unit_states.sent) == len(self._order) and not unit_states.coming and not unit_states.ready
 
     def again(self, unit: int, runs: int) -> bool:
         return self._again is not None and runs <= self._again[unit]

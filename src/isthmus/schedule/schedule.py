@@ -1,7 +1,7 @@
 """The Schedule interface: given the state of all units, a schedule answers *fetch p*, *run p* or *done*.
 
 A unit is what is fetched and run as one: a task of an iteration, or a partition that stays near. An executor
-(`runtime/executor/executor.py`) keeps the `Standing` of all units, asks the schedule and carries out its answers.
+(`runtime/executor/executor.py`) keeps the `UnitStates` of all units, asks the schedule and carries out its answers.
 Schedules are pure: the same standing gives the same answer. They are asked after every step, because the best answer
 depends on what is pending.
 """
@@ -20,7 +20,7 @@ NONE = -1  # no unit
 NOTHING = np.inf  # `pending` of a unit in which nothing waits, for schedules that ask for it
 
 
-class Standing:
+class UnitStates:
     """Where each of `count` units is, how often it has run, and what waits to run. `near`: units that are near at the
     start.
     """
@@ -81,18 +81,18 @@ class Schedule(ABC):
     stays = False  # whether units stay near when they have run, so that they can run again
 
     @abstractmethod
-    def fetch(self, standing: Standing) -> int:
+    def fetch(self, unit_states: UnitStates) -> int:
         """The unit to bring near next."""
 
     @abstractmethod
-    def run(self, standing: Standing) -> int:
+    def run(self, unit_states: UnitStates) -> int:
         """The unit to run next."""
 
     @abstractmethod
-    def done(self, standing: Standing) -> bool:
+    def done(self, unit_states: UnitStates) -> bool:
         """Whether there is nothing more to fetch or to start."""
 
-    def evict(self, standing: Standing) -> int:
+    def evict(self, unit_states: UnitStates) -> int:
         """The near unit to evict when there is no room for the next one."""
         return NONE
 

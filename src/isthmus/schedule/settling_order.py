@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from isthmus.schedule.schedule import FAR, NEAR, NONE, NOTHING, Array, Schedule, Standing, first
+from isthmus.schedule.schedule import FAR, NEAR, NONE, NOTHING, Array, Schedule, UnitStates, first
 
 
 class Settling(Schedule):
@@ -29,56 +29,67 @@ class Settling(Schedule):
     def __init__(self, members: int, most_runs: int) -> None:
         self._members, self._most_runs = members, most_runs
 
-    def _paused(self, standing: Standing) -> bool:
-        return standing.total_runs >= self._most_runs
+    def _paused(self, unit_states: UnitStates) -> bool:
+        return unit_states.total_runs >= self._most_runs
 
-    def run(self, standing: Standing) -> int:
-        if self._paused(standing):
+    def run(self, unit_states: UnitStates) -> int:
+        if self._paused(unit_states):
             return NONE
-        unit = most_urgent(standing, standing.places == NEAR)
-        return unit if unit != NONE else self._guessed(standing)
+        unit = most_urgent(unit_states, unit_states.places == NEAR)
+        return unit if unit != NONE else self._guessed(unit_states)
 
-    def _guessed(self, standing: Standing) -> int:
+    def _guessed(self, unit_states: UnitStates) -> int:
         """The predicted partition, once, while another runs."""
-        unit = standing.guess
-        can_run = unit != NONE and standing.running and standing.places[unit] == NEAR and not standing.runs[unit]
+        unit = unit_states.guess
+        can_run = (
+            unit != NONE and unit_states.running and unit_states.places[unit] == NEAR and not unit_states.runs[unit]
+        )
         return unit if can_run else NONE
 
-    def fetch(self, standing: Standing) -> int:
-        if self._paused(standing) or standing.coming + standing.running >= self._members or self.run(standing) != NONE:
+    def fetch(self, unit_states: UnitStates) -> int:
+        if (
+            self._paused(unit_states)
+            or unit_states.coming + unit_states.running >= self._members
+            or self.run(unit_states) != NONE
+        ):
             return NONE
-        far = most_urgent(standing, standing.places == FAR)
-        return far if far != NONE else self._foreseen(standing)
+        far = most_urgent(unit_states, unit_states.places == FAR)
+        return far if far != NONE else self._foreseen(unit_states)
 
-    def _foreseen(self, standing: Standing) -> int:
+    def _foreseen(self, unit_states: UnitStates) -> int:
         """Predict the next partition: the one after the last two fetched, if these are neighbours and a place is
         idle.
         """
-        may_guess = standing.guess == NONE  # one at a time
-        if len(standing.sent) < 2 or not standing.running or not may_guess or not self._has_idle_place(standing):
+        may_guess = unit_states.guess == NONE  # one at a time
+        if (
+            len(unit_states.sent) < 2
+            or not unit_states.running
+            or not may_guess
+            or not self._has_idle_place(unit_states)
+        ):
             return NONE
-        before, latest = standing.sent[-2:]
+        before, latest = unit_states.sent[-2:]
         unit = 2 * latest - before
-        in_a_row = abs(latest - before) == 1 and 0 <= unit < standing.places.size
-        return unit if in_a_row and not standing.asked_for[unit] else NONE
+        in_a_row = abs(latest - before) == 1 and 0 <= unit < unit_states.places.size
+        return unit if in_a_row and not unit_states.asked_for[unit] else NONE
 
-    def _has_idle_place(self, standing: Standing) -> bool:
-        return standing.room > 0 or bool(((standing.places == NEAR) & (standing.pending == NOTHING)).any())
+    def _has_idle_place(self, unit_states: UnitStates) -> bool:
+        return unit_states.room > 0 or bool(((unit_states.places == NEAR) & (unit_states.pending == NOTHING)).any())
 
-    def evict(self, standing: Standing) -> int:
+    def evict(self, unit_states: UnitStates) -> int:
         """The partition that has not run for the longest time, of those without waiting vertices if there are any."""
-        near = standing.places == NEAR
-        idle = near & (standing.pending == NOTHING)
-        return first(idle if idle.any() else near, standing.turns)
+        near = unit_states.places == NEAR
+        idle = near & (unit_states.pending == NOTHING)
+        return first(idle if idle.any() else near, unit_states.turns)
 
-    def done(self, standing: Standing) -> bool:
-        if standing.running or standing.coming:
+    def done(self, unit_states: UnitStates) -> bool:
+        if unit_states.running or unit_states.coming:
             return False
-        return self._paused(standing) or not (standing.pending < NOTHING).any()
+        return self._paused(unit_states) or not (unit_states.pending < NOTHING).any()
 
 
-def most_urgent(standing: Standing, among: Array) -> int:
+def most_urgent(unit_states: UnitStates, among: Array) -> int:
     """The unit of `among` with the smallest pending value; NONE if nothing waits in any of them."""
-    urgency = np.where(among, standing.pending, NOTHING)
+    urgency = np.where(among, unit_states.pending, NOTHING)
     unit = int(urgency.argmin()) if urgency.size else NONE
     return unit if unit != NONE and urgency[unit] < NOTHING else NONE

@@ -19,7 +19,7 @@ from isthmus.graph.changing.changing_graph import Undo
 from isthmus.kernels.compile.compile_clock import clock
 from isthmus.memory import give_memory_back
 from isthmus.stream.batch_report import BatchReport
-from isthmus.stream.context import Ground
+from isthmus.stream.context import StreamContext
 from isthmus.stream.log.records import Place
 from isthmus.stream.log.unlogged import Unlogged
 from isthmus.stream.maintain.maintained import Maintained
@@ -33,27 +33,27 @@ class Applying:
 
     log: Unlogged
 
-    def __init__(self, ground: Ground) -> None:
-        self._ground = ground
-        self.graph, self.session, self.budget = ground.graph, ground.session, ground.budget
-        self._far, self._merger = ground.far, ground.merger
+    def __init__(self, context: StreamContext) -> None:
+        self._context = context
+        self.graph, self.session, self.budget = context.graph, context.session, context.budget
+        self._far, self._merger = context.far, context.merger
         self._published = threading.Lock()  # of what readers see
         self._publications: dict[str, Publication] = {}
         self._programs: dict[str, Maintained] = {}
-        self.asked: dict[str, Any] = {}
+        self.requested: dict[str, Any] = {}
         self.number = self.graph.number  # of the last batch that was acknowledged
         self._results: dict[str, LiveResult] = {}  # of that batch
         # Batches that are applied and not acknowledged yet.
         self._waiting: deque[tuple[int, dict[str, LiveResult]]] = deque()
 
-    def _begin(self, asked: list[tuple[Maintained, Any]]) -> None:
+    def _begin(self, requested: list[tuple[Maintained, Any]]) -> None:
         """Compute the first answers, and begin the log."""
-        for program, wanted in asked:
+        for program, wanted in requested:
             self._add(program)
-            self.asked[program.name] = wanted
+            self.requested[program.name] = wanted
             self._results[program.name] = self._publications[program.name].current
         self.opened = None if self._far is None else self._far.opened()  # what the first answers moved to a device
-        self.log.begin(self.graph, self.asked)
+        self.log.begin(self.graph, self.requested)
 
     def _add(self, program: Maintained) -> None:
         if program.name in self._programs:
@@ -120,7 +120,7 @@ class Applying:
             logged = clock() - computed
             if self._merger is not None:
                 # Its memory is needed; the next batch has other edges anyway.
-                uninterrupted(self.session.holdings.close)
+                uninterrupted(self.session.near_memory.close)
             self._publish(change)
             if self._merger is not None:
                 self._merger.applied(edits)

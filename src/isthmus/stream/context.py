@@ -23,17 +23,17 @@ from isthmus.programs.program import Program
 from isthmus.runtime.session import Session
 from isthmus.stream.devices.device_session import DeviceSession
 from isthmus.stream.devices.reads import FarReads
-from isthmus.stream.edge_location import Home, home_of, is_share
+from isthmus.stream.edge_location import EdgeLocation, is_share, location_of
 from isthmus.stream.log.unlogged import Unlogged
 from isthmus.stream.maintain.maintained import Maintained
-from isthmus.stream.maintain.program_request import Wanted, maintained
-from isthmus.stream.memory_plan import room_for_runs, room_on_disk
+from isthmus.stream.maintain.program_request import ProgramRequest, maintained
+from isthmus.stream.memory_plan import memory_for_runs, memory_on_disk
 from isthmus.stream.merger import Merger
 from isthmus.stream.stream_recipes import stream_recipe
 
 
 @dataclass
-class Wishes:
+class StreamOptions:
     """How a caller wants a stream, by the options of `isthmus.stream`."""
 
     threads: int | None
@@ -53,37 +53,37 @@ class Wishes:
 
 
 @dataclass
-class Ground:
+class StreamContext:
     """A graph that takes batches, and what serves it."""
 
     graph: AdvancingGraph
     budget: int
     session: Session = field(init=False)
-    asked: list[tuple[Maintained, Any]] = field(default_factory=list)  # programs, and what was asked for
+    requested: list[tuple[Maintained, Any]] = field(default_factory=list)  # programs, and what was asked for
     far: FarReads | None = None  # on a modelled device or a GPU
     merger: Merger | None = None  # of a graph on disk
     notes: list[str] = field(default_factory=list)
 
-    def serve(self, programs: list[Any], wishes: Wishes) -> None:
+    def serve(self, programs: list[Any], options: StreamOptions) -> None:
         """Make the session and the programs, and split the memory; BudgetError if there is not enough."""
-        graph, threads, policy = self.graph, wishes.threads, wishes.policy
-        if isinstance(graph, ChangingGraph) and wishes.modelled:
-            self.session = DeviceSession(graph, wishes.device, stream_recipe(policy), threads)
+        graph, threads, policy = self.graph, options.threads, options.policy
+        if isinstance(graph, ChangingGraph) and options.modelled:
+            self.session = DeviceSession(graph, options.device, stream_recipe(policy), threads)
         else:
             self.session = Session(graph, threads=threads, policy=policy or "auto")
-        self.asked = [(maintained(wanted, self.session), wanted) for wanted in programs]
-        self._split([program for program, _ in self.asked], wishes)
+        self.requested = [(maintained(wanted, self.session), wanted) for wanted in programs]
+        self._split([program for program, _ in self.requested], options)
 
-    def _split(self, programs: list[Maintained], wishes: Wishes) -> None:
+    def _split(self, programs: list[Maintained], options: StreamOptions) -> None:
         if isinstance(self.session, DeviceSession):
-            self.far = self.session.begin(programs, wishes.near)
+            self.far = self.session.begin(programs, options.near)
             return
         if isinstance(self.graph, OverlayGraph):
-            room = room_on_disk(self.graph, programs, wishes.memory, self.budget, self.session)
+            room = memory_on_disk(self.graph, programs, options.memory, self.budget, self.session)
             self.budget, runs = room.budget, room.runs
             self.merger = Merger(self.graph, room.changes)
         else:
-            runs = room_for_runs(self.graph, self.graph.near_bytes, programs, self.budget, self.session.team.size)
+            runs = memory_for_runs(self.graph, self.graph.near_bytes, programs, self.budget, self.session.team.size)
         self.session.settings = replace(self.session.settings, memory=runs)
 
     def close(self) -> None:
@@ -95,27 +95,27 @@ class Ground:
                 self.merger.close()  # Ctrl-C while it waits: the others are closed all the same
 
 
-def open_ground(graph: Graph | None, programs: Any, log: Unlogged, wishes: Wishes) -> Ground:
+def open_context(graph: Graph | None, programs: Any, log: Unlogged, options: StreamOptions) -> StreamContext:
     """Open the graph where it fits, with everything that needs memory. `graph`: None if the log has it."""
-    programs = [programs] if isinstance(programs, str | Program | Wanted) else list(programs)
-    budget = Budget(None if is_share(wishes.memory) else wishes.memory).limit
+    programs = [programs] if isinstance(programs, str | Program | ProgramRequest) else list(programs)
+    budget = Budget(None if is_share(options.memory) else options.memory).limit
 
-    def attempt(home: Home) -> Ground:
-        if wishes.policy is not None and not wishes.modelled and not home.on_disk:
+    def attempt(location: EdgeLocation) -> StreamContext:
+        if options.policy is not None and not options.modelled and not location.on_disk:
             raise OptionError(
                 f"policy: recipes are for streams on disk, on a modelled device or on a GPU: give "
                 f"{option('on_disk', True)} or "
                 f"{option('device', 'model:rtx2080ti')}"
             )
-        ground = Ground(log.changing(graph, home), budget)
+        context = StreamContext(log.changing(graph, location), budget)
         try:
-            ground.serve(programs, wishes)
-            return ground
+            context.serve(programs, options)
+            return context
         except BaseException:
-            ground.close()
+            context.close()
             raise
 
-    home = home_of(wishes.on_disk, wishes.memory, budget, wishes.threads, wishes.align)
-    ground = home.tried(attempt, graph is None or graph.path is not None)
-    ground.notes += home.notes
-    return ground
+    location = location_of(options.on_disk, options.memory, budget, options.threads, options.align)
+    context = location.tried(attempt, graph is None or graph.path is not None)
+    context.notes += location.notes
+    return context

@@ -22,7 +22,7 @@ Opened = TypeVar("Opened")
 
 
 @dataclass
-class Home:
+class EdgeLocation:
     """How a changing graph is opened. `on_disk` is None if the budget decides."""
 
     on_disk: bool | None
@@ -54,7 +54,7 @@ class Home:
             raise
         return opened
 
-    def tried(self, attempt: Callable[[Home], Opened], may_be_on_disk: bool) -> Opened:
+    def tried(self, attempt: Callable[[EdgeLocation], Opened], may_be_on_disk: bool) -> Opened:
         """Call `attempt` with the edges in memory; if they do not fit, and may be on disk, with the edges on disk."""
         if self.on_disk is not None:
             return attempt(self)
@@ -82,14 +82,16 @@ class Home:
             )
 
 
-def home_of(on_disk: Any, memory: str | int | None, budget: int, threads: int | None, align: bool | None) -> Home:
+def location_of(
+    on_disk: Any, memory: str | int | None, budget: int, threads: int | None, align: bool | None
+) -> EdgeLocation:
     """The home that a caller wants. A share of the edges, such as 10%, means that the others are on disk."""
     if on_disk not in (True, False, None):
         raise OptionError(f"{option('on_disk')}: expected True or False, got {on_disk!r}")
     share = is_share(memory)
     if share and on_disk is False:
         raise OptionError(f"{option('memory')}: a share of the edges is for a graph on disk; give a size such as 2GB")
-    return Home(True if share else on_disk, budget, threads, align)
+    return EdgeLocation(True if share else on_disk, budget, threads, align)
 
 
 def is_share(memory: str | int | None) -> bool:

@@ -29,7 +29,7 @@ from isthmus.memory import give_memory_back
 from isthmus.messages import option
 from isthmus.stream.batch_application import Applying, refuse_half_applied
 from isthmus.stream.batch_report import BatchReport
-from isthmus.stream.context import Wishes, open_ground
+from isthmus.stream.context import StreamOptions, open_context
 from isthmus.stream.devices.device_session import DeviceSession
 from isthmus.stream.input.arriving_batches import arrivals
 from isthmus.stream.input.batch import edits_in_order, edits_of
@@ -73,11 +73,13 @@ class Live(Applying):
         """
         self.log = log or Unlogged()
         weakref.finalize(self, self.log.close)  # of a stream that nobody closed
-        ground = open_ground(graph, programs, self.log, Wishes(threads, memory, align, device, policy, on_disk))
-        super().__init__(ground)
+        context = open_context(
+            graph, programs, self.log, StreamOptions(threads, memory, align, device, policy, on_disk)
+        )
+        super().__init__(context)
         self._lock = threading.RLock()  # of batches
         try:
-            self._begin(ground.asked)
+            self._begin(context.requested)
             if self.on_disk:
                 give_memory_back()
             # Without the stream, which may be forgotten.
@@ -94,7 +96,7 @@ class Live(Applying):
     @property
     def notes(self) -> list[str]:
         """Notes for the user about the stream."""
-        return [*self._ground.notes, *self.log.notes, *(self._merger.notes if self._merger is not None else ())]
+        return [*self._context.notes, *self.log.notes, *(self._merger.notes if self._merger is not None else ())]
 
     @property
     def merges(self) -> int:
@@ -213,7 +215,9 @@ class Live(Applying):
         """
         with self._lock, self.graph.reading():
             self._acknowledge(self.graph.number)  # by now it is
-            found = {name: (program, self[name].result(), self.asked[name]) for name, program in self._programs.items()}
+            found = {
+                name: (program, self[name].result(), self.requested[name]) for name, program in self._programs.items()
+            }
             settings = self.session.settings
             return differences(
                 self.graph, found, {"memory": settings.memory, "policy": settings.policy} if self.on_disk else None
@@ -272,7 +276,7 @@ class Live(Applying):
     def close(self) -> None:
         """End the stream: release threads, memory and the log. Results stay valid."""
         try:
-            self._ground.close()
+            self._context.close()
         finally:  # after Ctrl-C too: whoever opens the folder next needs its lock
             uninterrupted(self.log.close)
 

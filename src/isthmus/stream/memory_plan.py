@@ -46,7 +46,7 @@ CHECKED = BLOCK // 8  # bytes of edges per byte of their checksums
 IDS_HELD = 2  # copies of the ids: the merged graph has its own
 
 
-def room_for_runs(
+def memory_for_runs(
     graph: AdvancingGraph, graph_bytes: int, programs: Sequence[Maintained], budget: int, threads: int
 ) -> int:
     """The budget of runs; BudgetError if there is not enough beside the graph and the programs.
@@ -81,7 +81,7 @@ def counted(graph: AdvancingGraph, program: Program, split: Split) -> int:
 
 
 @dataclass(frozen=True)
-class DiskRoom:
+class DiskMemory:
     """How the budget of a stream on disk is split."""
 
     budget: int
@@ -89,9 +89,9 @@ class DiskRoom:
     changes: int  # for changes, before they are merged into a new store
 
 
-def room_on_disk(
+def memory_on_disk(
     graph: AdvancingGraph, programs: Sequence[Maintained], memory: str | int | None, budget: int, session: Session
-) -> DiskRoom:
+) -> DiskMemory:
     """Split a budget, or the minimum plus a share of the edges; BudgetError if the budget is too small."""
     threads, policy = session.team.size, session.settings.policy
     n, snapshot, sides = graph.vertices, graph.snapshot, 2 if graph.directed else 1
@@ -131,7 +131,7 @@ def room_on_disk(
     changes = (budget - least) // CHANGES
     # Runs let go of their edges before a batch is published.
     lent = sum(program.publishing_bytes(n) for program in programs)
-    return DiskRoom(budget, run + budget - least - HELD * changes + lent, few + changes)
+    return DiskMemory(budget, run + budget - least - HELD * changes + lent, few + changes)
 
 
 def entry_bytes(program: Program, graph: AdvancingGraph) -> int:

@@ -48,7 +48,7 @@ def two(
     there = HotSubgraph(
         names, lists, space.near(size, np.uint8), kinds, team, chunked=CudaChunkedLists, uses=CudaUses, **options
     )
-    there.board(ListMover(RowSpace(space, N)), lambda lists: lists.arrays)
+    there.attach(ListMover(RowSpace(space, N)), lambda lists: lists.arrays)
     return [there, HotSubgraph(names, lists, np.empty(size, np.uint8), kinds, team, **options)]
 
 
@@ -125,7 +125,7 @@ def test_lists_that_have_changed_are_patched(monkeypatch: pytest.MonkeyPatch) ->
 
         def chunks(*given: Any) -> CudaChunkedLists:
             made = CudaChunkedLists(*given)
-            made.board(ListMover(RowSpace(space, 10)))
+            made.attach(ListMover(RowSpace(space, 10)))
             made.far = lambda array: array
             return made
 

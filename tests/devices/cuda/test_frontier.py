@@ -31,7 +31,7 @@ def frontier(sized: Any) -> Any:
     made = CudaFrontier(5, 1)
     made.start(np.array([True, False, True, False, True]))
     with OnCard(card, lists) as on:
-        made.board(on)
+        made.attach(on)
         yield made
     lists.close()
     assert card.held == {}

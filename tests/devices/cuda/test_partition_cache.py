@@ -18,7 +18,7 @@ def test_partitions_that_stay_are_served() -> None:
     side, engine = far.side, Filter()
     with CardSpace(card) as space:
         cache = CudaPartitionCache([side], space.near(6000, np.uint8), sides.BLOCK)
-        cache.board(ListMover(RowSpace(space, 100)), lambda lists: lists.arrays)
+        cache.attach(ListMover(RowSpace(space, 100)), lambda lists: lists.arrays)
         frontier = far.frontier(None)
         activity = frontier.activity(side.partitions, side.lists, side.width, side.weight_width, side.block, team)
         served = sides.Edges()

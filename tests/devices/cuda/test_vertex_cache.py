@@ -68,7 +68,7 @@ def frontier_of(on: OnCard, active: set[int] | None, dense: bool) -> CudaFrontie
     frontier.start(None if active is None else np.array(sorted(active), np.int64))
     if dense:
         frontier.list = None
-    frontier.board(on)
+    frontier.attach(on)
     return frontier
 
 
@@ -99,7 +99,7 @@ def test_it_holds_what_the_processors_cache_holds(iterations: Any, capacity: int
     cache = CudaVertexCache(far.side, link.near(size), link)
     for run in range(0, len(iterations), 5):  # a cache outlasts runs
         with closing(CardLists(card)) as lists, OnCard(card, lists) as on:
-            cache.board(ListMover(RowSpace(on, N)), on.lists)
+            cache.attach(ListMover(RowSpace(on, N)), on.lists)
             for active, dense, filtered in iterations[run : run + 5]:
                 engine = Filter() if filtered else ZeroCopy()
                 served, misses = iterate(cache, far, frontier_of(on, active, dense), engine)
@@ -120,7 +120,7 @@ def test_a_delivery_says_where_all_lists_lie() -> None:
     link = CudaLink([], find("rtx2080ti"), card)
     cache = CudaVertexCache(far.side, link.near(VERTEX_BYTES * N + 1000 * far.side.entry_bytes), link)
     with closing(CardLists(card)) as lists, OnCard(card, lists) as on:
-        cache.board(ListMover(RowSpace(on, N)), on.lists)
+        cache.attach(ListMover(RowSpace(on, N)), on.lists)
         iterate(cache, far, frontier_of(on, None, True), Filter())
         (delivery,) = cache.everything()
         assert isinstance(delivery.edges, Rows)

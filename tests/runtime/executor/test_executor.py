@@ -23,12 +23,12 @@ from isthmus.link.link import Link
 from isthmus.link.ssd import SsdLink
 from isthmus.runtime.executor.buffers import Buffers
 from isthmus.runtime.executor.executor import Executor
-from isthmus.runtime.executor.schedule_run import Shift, Transfers
+from isthmus.runtime.executor.schedule_run import ScheduleRun, Transfers
 from isthmus.runtime.executor.task_work import TaskWork
 from isthmus.runtime.executor.work import Work
 from isthmus.schedule.levels import Levels
 from isthmus.schedule.plain import Plain
-from isthmus.schedule.schedule import NEAR, NONE, RUNNING, Standing
+from isthmus.schedule.schedule import NEAR, NONE, RUNNING, UnitStates
 from isthmus.schedule.settling_order import NOTHING, Settling
 from isthmus.threads import Team, uninterrupted
 
@@ -116,7 +116,7 @@ class Run:
         work = TaskWork(
             tasks, [], self.frontier, self.link, self.buffers, self.worker, self.done.append, self.unused.append
         )
-        given = Plain(range(len(tasks))), work, Standing(len(tasks))
+        given = Plain(range(len(tasks))), work, UnitStates(len(tasks))
         if here:
             self.executor.carry_out_here(*given, False)
         else:
@@ -356,7 +356,7 @@ class Units(Work):
         self.fetched_units, self.runs, self.ended, self.places = [], Counter(), [], set()
         self.left = Counter()
         self.lock = threading.Lock()
-        self.standing = None
+        self.unit_states = None
         self.inside = self.most_inside = 0
         self.places_used = 0
 
@@ -375,8 +375,8 @@ class Units(Work):
     def pieces(self, unit, delivery):
         if self.stays:
             assert unit in self.places, "only what is near can run"
-            if self.standing is not None:
-                self.standing.pending[unit] = NOTHING
+            if self.unit_states is not None:
+                self.unit_states.pending[unit] = NOTHING
 
         def work(member):
             with self.lock:
@@ -398,9 +398,9 @@ class Units(Work):
     def finished(self, unit, delivery):
         with self.lock:
             self.ended.append(unit)
-            if self.standing is not None:
+            if self.unit_states is not None:
                 for other in self.wakes.pop(unit, ()):
-                    self.standing.pending[other] = float(other)
+                    self.unit_states.pending[other] = float(other)
 
     def kept(self, unit):
         return self.delivery(unit)
@@ -429,7 +429,7 @@ def test_many_tiny_units(executor, here, deliveries, pieces):
     count = 300
     for _ in range(5):
         work = Units(count, deliveries=deliveries, pieces=pieces)
-        given = Plain(range(count)), work, Standing(count)
+        given = Plain(range(count)), work, UnitStates(count)
         executor.carry_out_here(*given, False) if here else executor.carry_out(*given)
         assert sorted(work.fetched_units) == list(range(count))
         assert Counter(work.ended) == Counter({unit: deliveries for unit in range(count) if deliveries})
@@ -446,7 +446,7 @@ def test_threads_begin_before_they_fetch(executor, here, monkeypatch):
             assert threading.get_ident() in begun
             return super().fetch(unit, channel)
 
-    given = Plain(range(20)), Begun(20), Standing(20)
+    given = Plain(range(20)), Begun(20), UnitStates(20)
     executor.carry_out_here(*given, False) if here else executor.carry_out(*given)
     assert begun >= {threading.get_ident(), *(thread.ident for thread in executor._team._threads)}
 
@@ -461,8 +461,8 @@ def test_an_interrupt_while_readers_end_comes_up_after_them(executor):
             go_on.wait()
             return iter(())
 
-    shift = Shift(Plain([0]), Slow(1), Standing(1), executor)
-    shift.begin(shift.schedule)
+    schedule_run = ScheduleRun(Plain([0]), Slow(1), UnitStates(1), executor)
+    schedule_run.begin(schedule_run.schedule)
     reading.wait()
     main = threading.main_thread().ident
 
@@ -479,7 +479,7 @@ def test_an_interrupt_while_readers_end_comes_up_after_them(executor):
 
 def test_units_run_again_at_once(executor):
     work = Units(50, deliveries=2, pieces=2, again_runs=10)
-    executor.carry_out(Plain(range(50), [unit % 4 for unit in range(50)]), work, Standing(50))
+    executor.carry_out(Plain(range(50), [unit % 4 for unit in range(50)]), work, UnitStates(50))
     assert work.runs == Counter({unit: 2 * 2 * (1 + unit % 4) for unit in range(50)})
     assert len(work.ended) == 100
 
@@ -509,7 +509,7 @@ def test_units_that_run_alone_run_again_before_the_next(executor, here, monkeypa
     monkeypatch.setattr(executor._link, "readers", 1)  # as a modelled link has, so that units arrive in order
     order: list[int] = []
     work = Alone(20, deliveries=4, pieces=3, again_runs=10**9)
-    given = Plain(range(20), [unit % 3 for unit in range(20)], alone=True), work, Standing(20)
+    given = Plain(range(20), [unit % 3 for unit in range(20)], alone=True), work, UnitStates(20)
     executor.carry_out_here(*given, False) if here else executor.carry_out(*given)
     assert work.runs == Counter({unit: 4 * 3 * (1 + unit % 3) for unit in range(20)})
     assert order == [unit for unit in range(20) for _ in range(4 * (1 + unit % 3))]
@@ -529,7 +529,7 @@ def test_many_iterations_fetched_ahead(executor):
     dropped = []
     for turn in range(120):
         work = Same(7, pieces=1 + turn // 5 % 2)
-        executor.carry_out(Plain(range(7)), work, Standing(7), False, ahead=turn % 3 > 0)
+        executor.carry_out(Plain(range(7)), work, UnitStates(7), False, ahead=turn % 3 > 0)
         assert sorted(work.ended) == list(range(7))
         assert set(work.runs.values()) == {work.count}
     executor.drop_ahead()
@@ -538,7 +538,7 @@ def test_many_iterations_fetched_ahead(executor):
 
 def test_nothing_to_do_is_over_at_once(executor):
     for carry_out in (executor.carry_out, lambda *given: executor.carry_out_here(*given, False)):
-        assert carry_out(Plain([]), Units(0), Standing(0))[1] == 0
+        assert carry_out(Plain([]), Units(0), UnitStates(0))[1] == 0
 
 
 @pytest.mark.parametrize("moment", ["look", "choose"])
@@ -549,35 +549,35 @@ def test_what_comes_between_the_look_and_the_check_for_done_runs(moment):
     executor = Executor(link, team)
 
     class Late(Plain):
-        def run(self, standing):
-            found = super().run(standing)
+        def run(self, unit_states):
+            found = super().run(unit_states)
             if found == NONE and not ready.is_set():
-                until(lambda: shift.arrivals.qsize() > 0)  # the delivery, while the lock is held
+                until(lambda: schedule_run.arrivals.qsize() > 0)  # the delivery, while the lock is held
                 ready.set()
             return found
 
-    shift = Shift(Late([0]), work, Standing(1), executor)
+    schedule_run = ScheduleRun(Late([0]), work, UnitStates(1), executor)
     if moment == "look":
-        shift._send = lambda unit: None
-        shift.begin(shift.schedule)
-        shift.arrivals.put((0, work.delivery(0)))
-        shift.standing.arrived(0)  # and not ready: it has not been taken from the arrivals
-        choose = shift._choose
+        schedule_run._send = lambda unit: None
+        schedule_run.begin(schedule_run.schedule)
+        schedule_run.arrivals.put((0, work.delivery(0)))
+        schedule_run.unit_states.arrived(0)  # and not ready: it has not been taken from the arrivals
+        choose = schedule_run._choose
         drained = iter([True])
 
         def unseen():
             """As if the look at arrivals had been before they came."""
-            assert next(drained, None) is None or shift.schedule.done(shift.standing)
+            assert next(drained, None) is None or schedule_run.schedule.done(schedule_run.unit_states)
             return choose()
 
-        shift._choose = unseen
-        with shift._lock:
-            assert shift._choose() == NONE
-        assert not shift.over, "a delivery is waiting"
-        shift._choose = choose
+        schedule_run._choose = unseen
+        with schedule_run._lock:
+            assert schedule_run._choose() == NONE
+        assert not schedule_run.over, "a delivery is waiting"
+        schedule_run._choose = choose
     else:
-        shift.begin(shift.schedule)
-    shift.member(0)
+        schedule_run.begin(schedule_run.schedule)
+    schedule_run.member(0)
     assert work.ended == [0]
     executor.close()
 
@@ -586,13 +586,13 @@ def test_what_comes_between_the_look_and_the_check_for_done_runs(moment):
 
 
 def levels_of(count, near, room, k, wanted=None):
-    standing = Standing(count, near)
-    standing.room = room - int(near.sum())
-    standing.pending[:] = 1
+    unit_states = UnitStates(count, near)
+    unit_states.room = room - int(near.sum())
+    unit_states.pending[:] = 1
     wanted = np.ones(count, np.bool_) if wanted is None else wanted
     work = Units(count, stays=True, pieces=2)
     work.places = set(np.flatnonzero(near).tolist())
-    return Levels(wanted, k), work, standing
+    return Levels(wanted, k), work, unit_states
 
 
 @pytest.mark.parametrize("room", [2, 3, 8])
@@ -600,48 +600,48 @@ def test_levels_over_readers(executor, room):
     """Every partition runs at least once and at most k times; one at a time, within the room there is."""
     for turn in range(20):
         near = np.arange(30) % 13 == 0 if room == 8 else np.zeros(30, np.bool_)
-        schedule, work, standing = levels_of(30, near, room, k=3, wanted=np.arange(30) % 5 != turn % 5)
-        executor.carry_out(schedule, work, standing)
+        schedule, work, unit_states = levels_of(30, near, room, k=3, wanted=np.arange(30) % 5 != turn % 5)
+        executor.carry_out(schedule, work, unit_states)
         runs = np.array([work.runs[unit] // 2 for unit in range(30)])
         wanted = schedule._wanted
         assert ((runs[wanted] >= 1) & (runs[wanted] <= 3)).all()
         assert not runs[~wanted].any()
         assert work.places_used <= room
         assert sorted(work.fetched_units) == np.flatnonzero(wanted & ~near).tolist(), "each once"
-        assert standing.runs.tolist() == runs.tolist()
+        assert unit_states.runs.tolist() == runs.tolist()
 
 
 @pytest.mark.parametrize("room", [2, 5])
 def test_settling_over_readers(executor, room):
     """Runs make others wait, near and far; it ends when nothing waits, and everything that was woken has run."""
     for turn in range(20):
-        standing = Standing(24)
-        standing.pending[:] = NOTHING
-        standing.pending[turn] = 0.0
-        standing.room = room
+        unit_states = UnitStates(24)
+        unit_states.pending[:] = NOTHING
+        unit_states.pending[turn] = 0.0
+        unit_states.room = room
         wakes = {unit: [(unit + 1) % 24, (5 * unit + turn) % 24] for unit in range(24)}
         work = Units(24, stays=True, wakes=dict(wakes))
-        work.standing = standing
-        executor.carry_out(Settling(executor._team.size, 1 << 30), work, standing)
+        work.unit_states = unit_states
+        executor.carry_out(Settling(executor._team.size, 1 << 30), work, unit_states)
         assert set(work.runs) == set(range(24)), "the wave went all round"
-        assert (standing.pending == NOTHING).all()
+        assert (unit_states.pending == NOTHING).all()
         assert work.places_used <= room
-        assert not standing.coming
-        assert not standing.running
+        assert not unit_states.coming
+        assert not unit_states.running
 
 
 def test_settling_pauses_and_goes_on(executor):
     """What waits, and what is near, is as it was."""
-    standing = Standing(10)
-    standing.pending[:] = NOTHING
-    standing.pending[0], standing.room = 0.0, 4
+    unit_states = UnitStates(10)
+    unit_states.pending[:] = NOTHING
+    unit_states.pending[0], unit_states.room = 0.0, 4
     work = Units(10, stays=True, wakes={unit: [unit + 1] for unit in range(9)})
-    work.standing = standing
+    work.unit_states = unit_states
     pauses = 0
-    while (standing.pending < NOTHING).any():
-        before = standing.total_runs
-        executor.carry_out(Settling(executor._team.size, before + 3), work, standing)
-        assert 0 < standing.total_runs - before <= 3 + executor._team.size
+    while (unit_states.pending < NOTHING).any():
+        before = unit_states.total_runs
+        executor.carry_out(Settling(executor._team.size, before + 3), work, unit_states)
+        assert 0 < unit_states.total_runs - before <= 3 + executor._team.size
         pauses += 1
     assert pauses >= 3
     first_runs = list(dict.fromkeys(work.ended))
@@ -656,7 +656,7 @@ def test_an_error_where_units_stay(executor, schedule):
     given = levels_of(20, np.zeros(20, np.bool_), 4, 3)
     if schedule == "settling":
         given = Settling(executor._team.size, 1 << 30), *given[1:]
-        given[1].standing = given[2]
+        given[1].unit_states = given[2]
     finished = given[1].finished
     given[1].finished = lambda unit, delivery: 1 / 0 if unit == 9 else finished(unit, delivery)
     with pytest.raises(ZeroDivisionError):
@@ -708,12 +708,12 @@ class ClockedUnits(Units):
 
 
 def clocked(executor, room):
-    _, _, standing = levels_of(12, np.zeros(12, np.bool_), room, 3)
+    _, _, unit_states = levels_of(12, np.zeros(12, np.bool_), room, 3)
     clock = Clocked()
     work = ClockedUnits(12, clock)
-    executor.carry_out_clocked(Levels(np.ones(12, np.bool_), 3), work, standing, clock, False)
-    assert (standing.runs > 0).all()
-    assert not (standing.places == RUNNING).any()
+    executor.carry_out_clocked(Levels(np.ones(12, np.bool_), 3), work, unit_states, clock, False)
+    assert (unit_states.runs > 0).all()
+    assert not (unit_states.places == RUNNING).any()
     assert work.places_used <= room
     return clock.log
 
@@ -731,10 +731,10 @@ def test_a_clock_decides_alike_however_many_threads_there_are(executor, room):
 
 
 def test_places_after_a_clock_are_near(executor):
-    _, _, standing = levels_of(4, np.zeros(4, np.bool_), 4, 2)
+    _, _, unit_states = levels_of(4, np.zeros(4, np.bool_), 4, 2)
     clock = Clocked()
-    executor.carry_out_clocked(Levels(np.ones(4, np.bool_), 2), ClockedUnits(4, clock), standing, clock, False)
-    assert standing.places.tolist() == [NEAR] * 4
+    executor.carry_out_clocked(Levels(np.ones(4, np.bool_), 2), ClockedUnits(4, clock), unit_states, clock, False)
+    assert unit_states.places.tolist() == [NEAR] * 4
 
 
 @pytest.fixture(scope="module")

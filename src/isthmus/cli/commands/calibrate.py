@@ -27,7 +27,7 @@ DeviceOption = Annotated[str | None, typer.Option(metavar="cuda:NUMBER", help="M
 ShowOption = Annotated[bool, typer.Option("--show", help="Show the remembered rates and their age; measure nothing.")]
 ForgetOption = Annotated[bool, typer.Option("--forget", help="Forget the remembered rates; measure nothing.")]
 Row = tuple[str, str, Any]  # kind of work, its unit, and a figure or those of all rounds
-Remembered = Any  # figures, and `when` they were measured, in seconds since 1970; None if that was not recorded
+StoredCosts = Any  # figures, and `when` they were measured, in seconds since 1970; None if that was not recorded
 
 
 class Subject(Protocol):
@@ -36,26 +36,26 @@ class Subject(Protocol):
     key: dict[str, str]  # names it in JSON
     words: str  # and in sentences
     file: Path  # where it is remembered
-    before: Remembered
+    before: StoredCosts
 
     def survey(self, progress: Any, say: Any) -> bool:
         """Measure it; returns whether the figures are remembered now."""
 
     def forget(self) -> bool: ...
 
-    def name(self, known: Remembered) -> str:
+    def name(self, known: StoredCosts) -> str:
         """Its name; None: as it was measured."""
 
     def rounds(self) -> list[Row]:
         """What each round has measured."""
 
-    def rows(self, known: Remembered) -> list[Row]:
+    def rows(self, known: StoredCosts) -> list[Row]:
         """The remembered figures, as far as they are known."""
 
     def facts(self) -> list[tuple[str, str]]:
         """More that is shown about the measurement."""
 
-    def as_json(self, known: Remembered) -> dict[str, Any]:
+    def as_json(self, known: StoredCosts) -> dict[str, Any]:
         """The figures; None: as they were measured."""
 
 

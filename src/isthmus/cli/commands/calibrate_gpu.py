@@ -6,7 +6,7 @@ from dataclasses import asdict
 from typing import Any
 
 from isthmus.cli.commands.calibrate import Row
-from isthmus.devices.cuda.gpu_costs import CardCosts, Remembered, costs_file
+from isthmus.devices.cuda.gpu_costs import CardCosts, StoredCosts, costs_file
 from isthmus.devices.cuda.measurement import CardSamples
 from isthmus.runtime.plan import calibrate
 
@@ -44,13 +44,13 @@ class Gpu:
     def forget(self) -> bool:
         return calibrate.forget_gpu(self._device)
 
-    def name(self, known: Remembered | None) -> str:
+    def name(self, known: StoredCosts | None) -> str:
         return (self.found if known is None else known.costs).gpu
 
     def rounds(self) -> list[Row]:
         return [(words, unit, self.samples.kinds[name]) for name, words, unit in KINDS]
 
-    def rows(self, known: Remembered) -> list[Row]:
+    def rows(self, known: StoredCosts) -> list[Row]:
         return [(words, unit, figure(known.costs, name)) for name, words, unit in KINDS]
 
     def facts(self) -> list[tuple[str, str]]:
@@ -63,7 +63,7 @@ class Gpu:
             )
         ]
 
-    def as_json(self, known: Remembered | None) -> dict[str, Any]:
+    def as_json(self, known: StoredCosts | None) -> dict[str, Any]:
         return asdict(self.found if known is None else known.costs)
 
 

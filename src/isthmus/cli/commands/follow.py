@@ -235,7 +235,7 @@ class Follower:
         return list(zip(self._reports, checks + [None] * (len(self._reports) - len(checks)), strict=True))
 
     def _described(self, name: str) -> dict[str, Any]:
-        result, wanted = self._live[name], self._live.asked[name]
+        result, wanted = self._live[name], self._live.requested[name]
         options = {option: provenance.simple(value) for option, value in wanted.options.items()}
         figures = provenance.simple(result.summary()["result"])
         return {"algorithm": wanted.algorithm.name, "options": options, "batch": result.number, "result": figures}

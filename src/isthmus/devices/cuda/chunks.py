@@ -30,10 +30,10 @@ class CudaChunkedLists(ChunkedLists):
         self._lock = threading.Lock()
         self.far: Callable[[Array], Array] = unmapped  # a far array as kernels see it; a stream sets it
 
-    def board(self, mover: ListMover) -> None:
+    def attach(self, mover: ListMover) -> None:
         self.mover = mover
 
-    def leave(self) -> None:
+    def detach(self) -> None:
         vars(self).pop("mover", None)
 
     @property

@@ -41,7 +41,7 @@ class CudaFrontier(Frontier):
     def __init__(self, vertices: int, threads: int) -> None:
         super().__init__(vertices, threads, repeats=True)
 
-    def board(self, on: OnCard) -> None:
+    def attach(self, on: OnCard) -> None:
         """Move to memory that both sides use."""
         self._on, self._kernels, self._cache_kernels = on, kernels.build(on.card.gpu), cache_kernels.build(on.card.gpu)
         self.marks, self.next_marks = on.managed(self.marks), on.managed(self.next_marks)

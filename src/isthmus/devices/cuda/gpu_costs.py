@@ -88,7 +88,7 @@ class CardCosts:
 
 
 @dataclass(frozen=True)
-class Remembered:
+class StoredCosts:
     """Costs, and when they were measured, in seconds since 1970."""
 
     costs: CardCosts
@@ -104,7 +104,7 @@ def key_of(gpu: str, number: int) -> str:
     return f"{number} {gpu}"
 
 
-def recall(gpu: str, number: int) -> Remembered | None:
+def recall(gpu: str, number: int) -> StoredCosts | None:
     """The remembered costs of a GPU; None if there are none, or they are damaged."""
     with contextlib.suppress(KeyError, TypeError, ValueError, OverflowError):
         return decode(entries()[key_of(gpu, number)])
@@ -130,7 +130,7 @@ def entries() -> dict[str, Any]:
     return known if isinstance(known, dict) else {}
 
 
-def decode(entry: Any) -> Remembered:
+def decode(entry: Any) -> StoredCosts:
     """An entry as costs with positive figures, or an error."""
     figures = dict(entry)
     when = float(figures.pop("when"))
@@ -143,7 +143,7 @@ def decode(entry: Any) -> Remembered:
         raise ValueError(f"not a GPU: {costs}")
     if len(costs.direct) != 4 or not isinstance(costs.cores, int) or not 0 <= when < 1e12:
         raise ValueError(f"not a GPU: {costs}")
-    return Remembered(costs, when)
+    return StoredCosts(costs, when)
 
 
 def flat(value: Any) -> tuple[Any, ...]:

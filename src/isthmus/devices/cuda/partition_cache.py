@@ -15,10 +15,10 @@ from isthmus.link.link import Array
 class CudaPartitionCache(PartitionCache):
     """The host decides what is kept; kernels copy it there. A run boards it before it is used."""
 
-    def board(self, mover: ListMover, lists: Callable[[Lists], tuple[Array, Array]]) -> None:
+    def attach(self, mover: ListMover, lists: Callable[[Lists], tuple[Array, Array]]) -> None:
         self._mover = mover
 
-    def leave(self) -> None:
+    def detach(self) -> None:
         vars(self).pop("_mover", None)
 
     def _copy(self, near: Array, to: int, source: Array, at: int, size: int) -> None:

@@ -38,7 +38,7 @@ class CudaUses(Uses):
         self._home = True
         self._begin(rows, lists)
 
-    def board(self, rows: RowSpace, lists: Callable[[Lists], tuple[Array, Array]]) -> None:
+    def attach(self, rows: RowSpace, lists: Callable[[Lists], tuple[Array, Array]]) -> None:
         self._run = rows.space  # it knows the frontier
         if not self._home:
             self._begin(rows, lists)
@@ -54,7 +54,7 @@ class CudaUses(Uses):
             self._fill(self.words)
             self._begun = True
 
-    def leave(self) -> None:
+    def detach(self) -> None:
         for name in ("_run",) if self._home else ("_run", "_rows", "_space", "_lists"):
             vars(self).pop(name, None)
 

@@ -61,7 +61,7 @@ class CudaVertexCache(Cache):
         self._hotness, self._wanted, self._found = (index[(4 + k) * n : (5 + k) * n] for k in range(3))
         self._filled = link.managed(np.zeros(n, np.uint8))
 
-    def board(self, mover: ListMover, lists: Callable[[Lists], tuple[Array, Array]]) -> None:
+    def attach(self, mover: ListMover, lists: Callable[[Lists], tuple[Array, Array]]) -> None:
         if not self.capacity:
             return
         self._mover, space = mover, mover.space
@@ -85,7 +85,7 @@ class CudaVertexCache(Cache):
             self._laid = True
         space.finish()
 
-    def leave(self) -> None:
+    def detach(self) -> None:
         for name in OF_A_RUN:
             vars(self).pop(name, None)
 

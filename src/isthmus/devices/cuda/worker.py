@@ -44,7 +44,7 @@ from isthmus.programs.program import Program, State
 from isthmus.runtime.executor.launches import Launches
 from isthmus.runtime.executor.work import Piece
 from isthmus.runtime.executor.worker import Worker
-from isthmus.runtime.near.near_memory import Desk, Outlasting
+from isthmus.runtime.near.near_memory import Pipeline, Residency
 from isthmus.threads import Team
 
 if TYPE_CHECKING:
@@ -56,22 +56,22 @@ NO_WEIGHTS_HERE = np.zeros(1, np.int32)  # a device has no empty arrays
 class OnCard(CardSpace):
     """Memory of one run on a card, freed at its end."""
 
-    def __init__(self, card: Card, lists: CardLists, outlasting: Outlasting | None = None) -> None:
+    def __init__(self, card: Card, lists: CardLists, residency: Residency | None = None) -> None:
         """`outlasting`: has what stays on the card between the batches of a stream."""
         super().__init__(card)
-        self._card_lists, self._outlasting = lists, outlasting
+        self._card_lists, self._residency = lists, residency
         # What stays when the run has ended: copies on the host, and the card's own.
         self.left: list[tuple[Array, Shared]] = []
 
     def reach(self, array: Array) -> Array:
         """An array of the state in memory that both sides use: itself, if it lies there already, or a copy."""
-        shared = None if self._outlasting is None else self._outlasting.shared(array)
+        shared = None if self._residency is None else self._residency.shared(array)
         if shared is None:
             return self.managed(array)
         self.share(shared)
         return array
 
-    def leave(self, own: Array, there: Array) -> Array:
+    def detach(self, own: Array, there: Array) -> Array:
         """The host's own array with what an array there holds. The memory on the card stays, for whoever takes it from
         `left`.
 
@@ -92,7 +92,7 @@ class OnCard(CardSpace):
 
     def lists(self, lists: Lists) -> tuple[Array, Array]:
         """Begins and ends of lists in near memory, which stay there after the run."""
-        kept = None if self._outlasting is None else self._outlasting.positions(lists)
+        kept = None if self._residency is None else self._residency.positions(lists)
         return self._card_lists.there(lists) if kept is None else kept
 
 
@@ -116,15 +116,15 @@ def near_state(
         return
     assert isinstance(frontier, CudaFrontier)
     own = state.arrays  # a stream goes on with them
-    with OnCard(session.card, session.holdings.card_lists, session.holdings.outlasting) as on:
+    with OnCard(session.card, session.near_memory.card_lists, session.near_memory.residency) as on:
         exchange(program, state, tuple(on.reach(array) for array in own))
         try:
-            frontier.board(on)
+            frontier.attach(on)
             yield on
             on.finish()
-            own = tuple(on.leave(array, there) for array, there in zip(own, state.arrays, strict=True))
+            own = tuple(on.detach(array, there) for array, there in zip(own, state.arrays, strict=True))
         finally:
-            cache.leave()
+            cache.detach()
             exchange(program, state, own)
 
 
@@ -169,7 +169,7 @@ class CudaWorker(Worker):
     def __init__(
         self,
         on: OnCard,
-        desk: Desk,
+        pipeline: Pipeline,
         module: ModuleType,
         functions: str,
         program: Program,
@@ -179,16 +179,16 @@ class CudaWorker(Worker):
         launches: Launches | None,
         gathers: bool,
     ) -> None:
-        assert isinstance(desk.link, CudaLink)
-        self._on, self._link, sides = on, desk.link, desk.sides
+        assert isinstance(pipeline.link, CudaLink)
+        self._on, self._link, sides = on, pipeline.link, pipeline.sides
         self._kernels = skeleton.build(program.name, functions, sides[0].weight_width > 0, program.pulls, on.card.gpu)
         super().__init__(module, program, state, team, least_again, launches)
         self._lists = {side.name: on.lists(side.lists) for side in sides}
         self._rows_there = RowSpace(on, len(sides[0].lists))
         self._no_weights = on.upload(NO_WEIGHTS_HERE)
-        self._gathers = gathers or desk.cache.bytes > 0
-        if desk.cache.bytes:
-            desk.cache.board(ListMover(self._rows_there), on.lists)
+        self._gathers = gathers or pipeline.cache.bytes > 0
+        if pipeline.cache.bytes:
+            pipeline.cache.attach(ListMover(self._rows_there), on.lists)
 
     @property
     def uploaded_bytes(self) -> int:

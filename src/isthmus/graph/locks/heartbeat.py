@@ -21,7 +21,7 @@ class Held(Protocol):
     def forget(self) -> None: ...
 
 
-class Signs:
+class Heartbeat:
     """The locks of a process, and the thread that renews them."""
 
     def __init__(self) -> None:
@@ -80,5 +80,5 @@ class Signs:
         return bool(held)
 
 
-SIGNS = Signs()
+SIGNS = Heartbeat()
 os.register_at_fork(after_in_child=SIGNS.forget)

@@ -21,7 +21,7 @@ from isthmus.kernels.store.block_checksums import FINE, FIRST, NO_SUMS, SCRATCH,
 AT_ONCE = 1 << 20  # bytes read and then checked: they are still in the processor's cache
 
 
-class Arrivals:
+class BlockChecks:
     """The checks of some far arrays in files. Holds their tables of checksums: a 512th of the arrays' size."""
 
     def __init__(self, arrays: list[FarArray], verify: bool) -> None:
@@ -70,7 +70,7 @@ class Arrivals:
 
 def read_whole(array: FarArray, verify: bool) -> Array:
     """All entries of an array in a file, checked."""
-    arrivals, file = Arrivals([array], verify), array.open_file()
+    arrivals, file = BlockChecks([array], verify), array.open_file()
     data = np.empty(array.blocks * BLOCK, np.uint8)
     for at in range(0, data.size, AT_ONCE):
         piece = data[at : at + AT_ONCE]

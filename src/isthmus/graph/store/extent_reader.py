@@ -19,7 +19,7 @@ import numpy as np
 from isthmus import sizes
 from isthmus.errors import StoreError
 from isthmus.graph.far import FarArray
-from isthmus.graph.store.block_checks import Arrivals
+from isthmus.graph.store.block_checks import BlockChecks
 from isthmus.graph.store.files import BLOCK, DIRECT, Array, read_into
 from isthmus.kernels.store.aio import FAILED, REFUSED, Ring
 from isthmus.threads import uninterrupted
@@ -37,7 +37,7 @@ class ExtentReader:
     def __init__(self, arrays: list[FarArray], depth: int, channels: int, verify: bool = True) -> None:
         self.notes: list[str] = []
         self._depth, self._channels = depth, channels
-        self._held, self._arrivals = [array.open_file() for array in arrays], Arrivals(arrays, verify)
+        self._held, self._arrivals = [array.open_file() for array in arrays], BlockChecks(arrays, verify)
         self._files: list[int] = []
         self._rings: list[Ring] = []
         self._threads: ThreadPoolExecutor | None = None
@@ -155,4 +155,4 @@ class ExtentReader:
             self._threads.shutdown(cancel_futures=True)
         while self._files:
             os.close(self._files.pop())
-        self._held, self._arrivals = [], Arrivals([], False)  # an error raised here may keep the reader alive
+        self._held, self._arrivals = [], BlockChecks([], False)  # an error raised here may keep the reader alive

@@ -17,9 +17,9 @@ import threading
 
 from isthmus.link.link import Link
 from isthmus.runtime.executor.buffers import Stopped
-from isthmus.runtime.executor.schedule_run import ClockedShift, HereShift, Shift, Transfers
+from isthmus.runtime.executor.schedule_run import ClockedShift, InlineRun, ScheduleRun, Transfers
 from isthmus.runtime.executor.work import Work
-from isthmus.schedule.schedule import Schedule, Standing
+from isthmus.schedule.schedule import Schedule, UnitStates
 from isthmus.threads import Team, uninterrupted
 
 
@@ -28,9 +28,9 @@ class Executor:
 
     def __init__(self, link: Link, team: Team) -> None:
         self._link, self._team = link, team
-        self._orders: queue.SimpleQueue[tuple[Shift, int] | None] = queue.SimpleQueue()
+        self._orders: queue.SimpleQueue[tuple[ScheduleRun, int] | None] = queue.SimpleQueue()
         self._threads: list[threading.Thread] = []
-        self._ahead: Shift | None = None  # units that are fetched ahead for the next iteration
+        self._ahead: ScheduleRun | None = None  # units that are fetched ahead for the next iteration
 
     @property
     def readers(self) -> int:
@@ -40,66 +40,68 @@ class Executor:
         self._link.begin_thread()
 
     def carry_out(
-        self, schedule: Schedule, work: Work, standing: Standing, few: bool = False, ahead: bool = False
+        self, schedule: Schedule, work: Work, unit_states: UnitStates, few: bool = False, ahead: bool = False
     ) -> tuple[float, float]:
         """Fetch and run until the schedule is done.
 
         `few`: there is too little work for more than one thread. `ahead`: the next iteration needs the same units, so
         fetch them as soon as these are near. Returns (seconds of I/O wait, seconds of compute per member).
         """
-        shift = self._taken_from_ahead(work) or Shift(schedule, work, standing, self)
-        shift.begin(schedule)
+        schedule_run = self._taken_from_ahead(work) or ScheduleRun(schedule, work, unit_states, self)
+        schedule_run.begin(schedule)
         if ahead:
-            self._ahead = shift.fetch_next(Shift(schedule, work, Standing(standing.places.size), self))
-        return self._run(shift, few)
+            self._ahead = schedule_run.fetch_next(
+                ScheduleRun(schedule, work, UnitStates(unit_states.places.size), self)
+            )
+        return self._run(schedule_run, few)
 
-    def carry_out_here(self, schedule: Schedule, work: Work, standing: Standing, few: bool) -> tuple[float, float]:
+    def carry_out_here(self, schedule: Schedule, work: Work, unit_states: UnitStates, few: bool) -> tuple[float, float]:
         """The same without readers: members fetch units themselves. For work so small that handing it over would cost
         more.
         """
-        shift = HereShift(schedule, work, standing, self)
-        shift.begin(schedule)
-        with self._link.lend() as shift.channel:
-            return self._run(shift, few)
+        schedule_run = InlineRun(schedule, work, unit_states, self)
+        schedule_run.begin(schedule)
+        with self._link.lend() as schedule_run.channel:
+            return self._run(schedule_run, few)
 
     def carry_out_clocked(
-        self, schedule: Schedule, work: Work, standing: Standing, transfers: Transfers, few: bool
+        self, schedule: Schedule, work: Work, unit_states: UnitStates, transfers: Transfers, few: bool
     ) -> None:
         """The same on a modelled device: its clock decides when units arrive."""
-        shift = ClockedShift(schedule, work, standing, self, transfers)
-        shift.begin(schedule)
-        self._run(shift, few)
+        schedule_run = ClockedShift(schedule, work, unit_states, self, transfers)
+        schedule_run.begin(schedule)
+        self._run(schedule_run, few)
 
-    def _run(self, shift: Shift, few: bool) -> tuple[float, float]:
+    def _run(self, schedule_run: ScheduleRun, few: bool) -> tuple[float, float]:
         if few or self._team.size == 1:
-            shift.member(0)
-            return shift.waited, shift.worked
-        self._team.run(shift.member)
-        return shift.waited, shift.worked / self._team.size
+            schedule_run.member(0)
+            return schedule_run.waited, schedule_run.worked
+        self._team.run(schedule_run.member)
+        return schedule_run.waited, schedule_run.worked / self._team.size
 
-    def _taken_from_ahead(self, work: Work) -> Shift | None:
+    def _taken_from_ahead(self, work: Work) -> ScheduleRun | None:
         """The units that were fetched ahead, if they are the ones needed now; others are dropped."""
-        shift, self._ahead = self._ahead, None
-        if shift is None:
+        schedule_run, self._ahead = self._ahead, None
+        if schedule_run is None:
             return None
-        if work.same_as(shift.work):
-            shift.work = work
-            return shift
-        self._ahead = shift
+        if work.same_as(schedule_run.work):
+            schedule_run.work = work
+            return schedule_run
+        self._ahead = schedule_run
         self.drop_ahead()
         return None
 
     def drop_ahead(self) -> None:
         """Drop the units that were fetched ahead."""
-        shift, self._ahead = self._ahead, None
-        if shift is not None:
-            shift.drop()
+        schedule_run, self._ahead = self._ahead, None
+        if schedule_run is not None:
+            schedule_run.drop()
 
-    def send(self, shift: Shift, unit: int) -> None:
+    def send(self, schedule_run: ScheduleRun, unit: int) -> None:
         """Queue a unit for the readers to fetch."""
         if not self._threads:
             uninterrupted(self._start_readers)
-        self._orders.put((shift, unit))
+        self._orders.put((schedule_run, unit))
 
     def _start_readers(self) -> None:
         for number in range(self._link.readers):
@@ -109,18 +111,18 @@ class Executor:
 
     def _fetch_orders(self) -> None:
         while (order := self._orders.get()) is not None:
-            shift, unit = order
+            schedule_run, unit = order
             try:
                 self._link.begin_thread()
                 with self._link.lend() as channel:
-                    for delivery in shift.work.fetch(unit, channel):
-                        shift.arrivals.put((unit, delivery))
-                shift.arrived(unit)
+                    for delivery in schedule_run.work.fetch(unit, channel):
+                        schedule_run.arrivals.put((unit, delivery))
+                schedule_run.arrived(unit)
             except Stopped:
                 return
             except BaseException as error:
-                shift.arrivals.put(error)
-            del shift, order
+                schedule_run.arrivals.put(error)
+            del schedule_run, order
 
     def close(self) -> None:
         """Stop the readers and wait for them. Close the pool of buffers first, as readers may be waiting for a buffer.

@@ -33,7 +33,7 @@ from isthmus.runtime.executor.worker import Worker
 from isthmus.runtime.near.budget import BUFFERS
 from isthmus.runtime.trace.iteration import Iteration
 from isthmus.schedule.levels import LEVELS, Levels, levels
-from isthmus.schedule.schedule import NONE, Schedule, Standing
+from isthmus.schedule.schedule import NONE, Schedule, UnitStates
 
 LEAST_ROOM = 2  # partitions; with a single place none can run while another arrives
 
@@ -91,16 +91,16 @@ class StayingPartitions(Work):
         meanwhile.
         """
         self._frontier, self._record = frontier, record
-        standing = self._standing = Standing(wanted.size, self.near_ones)
-        standing.room, standing.pending = self._kept.free, activity.vertices.astype(np.float64)
+        unit_states = self._unit_states = UnitStates(wanted.size, self.near_ones)
+        unit_states.room, unit_states.pending = self._kept.free, activity.vertices.astype(np.float64)
         schedule = Levels(wanted, self._k)
         if self._transfers is not None and self._modelled is not None:
             self._modelled.submit()
             self._transfers.begin(packed)
-            executor.carry_out_clocked(schedule, self, standing, self._transfers, False)
+            executor.carry_out_clocked(schedule, self, unit_states, self._transfers, False)
             self._transfers.end()
         else:
-            waited, worked = executor.carry_out(schedule, self, standing)
+            waited, worked = executor.carry_out(schedule, self, unit_states)
             record.wait += waited
             record.kernel += worked
         if not self._stays:
@@ -118,15 +118,15 @@ class StayingPartitions(Work):
     def evict(self, unit: int) -> None:
         self._kept.evict(unit)
 
-    def update_pending(self, schedule: Schedule, standing: Standing) -> None:
+    def update_pending(self, schedule: Schedule, unit_states: UnitStates) -> None:
         """Count the marked vertices of each partition that has run; needed only when no partition waits for its first
         run.
         """
         assert isinstance(schedule, Levels)
-        if not schedule.first_run_waits(standing):
+        if not schedule.first_run_waits(unit_states):
             for p in self._kept:
-                if standing.runs[p]:
-                    standing.pending[p] = np.count_nonzero(self._frontier.next_marks[self._whole(p)])
+                if unit_states.runs[p]:
+                    unit_states.pending[p] = np.count_nonzero(self._frontier.next_marks[self._whole(p)])
 
     def _whole(self, p: int) -> slice:
         """The vertices whose whole lists a partition holds: only these can run again."""
@@ -148,7 +148,7 @@ class StayingPartitions(Work):
             np.array([place.base]),
             np.array([place.weight_base if side.weight_width else place.base]),
         )
-        again = self._standing.runs[unit] > 0  # for any vertex that was marked, not only those that were active
+        again = self._unit_states.runs[unit] > 0  # for any vertex that was marked, not only those that were active
         edges: Ranges | Rows = ranges if again or self._frontier.list is None else as_rows(ranges, self._frontier, side)
         came = unit in self.moved
         delivery = Delivery(
@@ -162,7 +162,7 @@ class StayingPartitions(Work):
 
     def pieces(self, unit: int, delivery: Delivery) -> list[Piece]:
         """The pieces of a first run, or of one for the vertices that were marked since the last run."""
-        if self._standing.runs[unit]:
+        if self._unit_states.runs[unit]:
             marked = self._worker.marked(delivery, self._frontier)
             if marked is None:
                 self._idle = unit
@@ -172,7 +172,7 @@ class StayingPartitions(Work):
         return self._worker.pieces(delivery, self._frontier)
 
     def finished(self, unit: int, delivery: Delivery) -> None:
-        first = not self._standing.runs[unit]
+        first = not self._unit_states.runs[unit]
         if unit == self._idle:
             self._idle = NONE
             return

@@ -1,6 +1,6 @@
 """Shifts: each is one schedule while an executor carries it out, with the state that readers and members share.
 
-A shift asks the schedule after every step what to fetch and what to run. Readers add what has arrived; members take
+A run asks the schedule after every step what to fetch and what to run. Readers add what has arrived; members take
 pieces of it. The three kinds differ in how units arrive: fetched by readers, by the members themselves, or when a
 modelled clock says so.
 """
@@ -17,13 +17,13 @@ from typing import Any, Protocol
 from isthmus.engines.engine import Delivery
 from isthmus.kernels.compile.compile_clock import clock
 from isthmus.runtime.executor.work import Piece, Work
-from isthmus.schedule.schedule import COMING, NONE, Schedule, Standing
+from isthmus.schedule.schedule import COMING, NONE, Schedule, UnitStates
 
 Arrival = tuple[int, Delivery] | BaseException | None  # None: look again, the standing has changed
 
 
 class Readers(Protocol):
-    """Threads that fetch units for shifts."""
+    """Threads that fetch units for runs."""
 
     @property
     def readers(self) -> int: ...
@@ -31,22 +31,22 @@ class Readers(Protocol):
     def begin_thread(self) -> None:
         """A member calls this before it uses near memory."""
 
-    def send(self, shift: Shift, unit: int) -> None:
+    def send(self, schedule_run: ScheduleRun, unit: int) -> None:
         """Queue a unit for the readers to fetch."""
 
 
-class Shift:
+class ScheduleRun:
     """The state of one schedule while it is carried out, shared by readers and members."""
 
-    def __init__(self, schedule: Schedule, work: Work, standing: Standing, readers: Readers) -> None:
-        self.schedule, self.work, self.standing, self._readers = schedule, work, standing, readers
+    def __init__(self, schedule: Schedule, work: Work, unit_states: UnitStates, readers: Readers) -> None:
+        self.schedule, self.work, self.unit_states, self._readers = schedule, work, unit_states, readers
         self.arrivals: queue.SimpleQueue[Arrival] = queue.SimpleQueue()
         self._arrived: dict[int, deque[Delivery]] = {}
         self._lock = threading.Lock()  # for the standing
         self._taking = threading.Lock()  # held while waiting for a delivery, so finishing one must not take it
         self._counting = threading.Lock()
         self._pieces: list[tuple[int, Delivery, Piece]] = []
-        self._next: Shift | None = None  # its units are fetched when all of these are near
+        self._next: ScheduleRun | None = None  # its units are fetched when all of these are near
         self.over = self.failed = False
         self.waited = self.worked = 0.0
 
@@ -63,28 +63,28 @@ class Shift:
             self._order()
 
     def _order(self) -> None:
-        schedule, standing = self.schedule, self.standing
+        schedule, unit_states = self.schedule, self.unit_states
         most = schedule.under_way or self._readers.readers
-        while standing.coming < most and not self.over:
-            unit = schedule.fetch(standing)
+        while unit_states.coming < most and not self.over:
+            unit = schedule.fetch(unit_states)
             if unit == NONE or (schedule.stays and not self._has_place(unit)):
                 break
-            standing.fetched(unit)
+            unit_states.fetched(unit)
             self._send(unit)
-        if not standing.coming and self._next is not None and not self._next.standing.sent:
+        if not unit_states.coming and self._next is not None and not self._next.unit_states.sent:
             self._next.order()
 
     def _has_place(self, unit: int) -> bool:
-        standing = self.standing
-        if not standing.room:
-            gone = self.schedule.evict(standing)
+        unit_states = self.unit_states
+        if not unit_states.room:
+            gone = self.schedule.evict(unit_states)
             if gone == NONE:
                 return False
             self.work.evict(gone)
-            standing.evicted(gone)
-            standing.room += 1
+            unit_states.evicted(gone)
+            unit_states.room += 1
         self.work.reserve(unit)
-        standing.room -= 1
+        unit_states.room -= 1
         return True
 
     def _send(self, unit: int) -> None:
@@ -93,12 +93,12 @@ class Shift:
     def arrived(self, unit: int) -> None:
         """Note that all deliveries of a unit are near."""
         with self._lock:
-            self.standing.arrived(unit)
+            self.unit_states.arrived(unit)
             self._order()
         self.arrivals.put(None)
 
-    def fetch_next(self, other: Shift) -> Shift:
-        """Fetch the other shift's units when all of these are near."""
+    def fetch_next(self, other: ScheduleRun) -> ScheduleRun:
+        """Fetch the other run's units when all of these are near."""
         with self._lock:
             self._next = other
             self._order()
@@ -110,7 +110,7 @@ class Shift:
             self.over = True
         while True:
             with self._lock:
-                nothing_comes = not self.standing.coming
+                nothing_comes = not self.unit_states.coming
             if nothing_comes and self.arrivals.empty():
                 return
             arrival = self.arrivals.get()
@@ -120,7 +120,7 @@ class Shift:
                 self.work.dropped(arrival[1])
 
     def member(self, number: int) -> None:
-        """Take pieces until there are none; an error in one member ends the shift for all."""
+        """Take pieces until there are none; an error in one member ends the run for all."""
         try:
             self._readers.begin_thread()
             while (taken := self._take()) is not None:
@@ -157,21 +157,21 @@ class Shift:
             return self._pieces.pop() if self._pieces and not self.failed else None
 
     def _next_run(self) -> int:
-        """The unit to run now, marked as started; NONE: wait for an arrival, or the shift is over."""
+        """The unit to run now, marked as started; NONE: wait for an arrival, or the run is over."""
         while not self.arrivals.empty():
             self._note(self.arrivals.get())
         with self._lock:
             return self._choose()
 
     def _choose(self) -> int:
-        schedule, standing = self.schedule, self.standing
-        if schedule.alone and standing.running:
+        schedule, unit_states = self.schedule, self.unit_states
+        if schedule.alone and unit_states.running:
             return NONE
-        self.work.update_pending(schedule, standing)
-        unit = schedule.run(standing)
+        self.work.update_pending(schedule, unit_states)
+        unit = schedule.run(unit_states)
         if unit != NONE:
-            standing.started(unit)
-        elif schedule.done(standing) and self.arrivals.empty():  # a delivery that has just arrived must still run
+            unit_states.started(unit)
+        elif schedule.done(unit_states) and self.arrivals.empty():  # a delivery that has just arrived must still run
             self.over = True
         elif schedule.stays:
             self._order()  # the most urgent unit may have changed
@@ -188,14 +188,14 @@ class Shift:
             raise arrival
         unit, delivery = arrival
         self._arrived.setdefault(unit, deque()).append(delivery)
-        self.standing.ready.append(unit)
+        self.unit_states.ready.append(unit)
 
     def _begin(self, unit: int) -> None:
         if self.schedule.stays:
             delivery = self.work.kept(unit)
         else:
             delivery = self._arrived[unit].popleft()
-            self.standing.ready.remove(unit)
+            self.unit_states.ready.remove(unit)
         pieces = self.work.pieces(unit, delivery)
         self._hand_out(unit, delivery, pieces)
         if not pieces:
@@ -245,7 +245,7 @@ class Shift:
         return pieces
 
     def _fail(self, delivery: Delivery) -> None:
-        """End the shift, and free the buffer of a delivery, so that a member waiting for one can see that the shift is
+        """End the run, and free the buffer of a delivery, so that a member waiting for one can see that the run is
         over.
         """
         self.over = self.failed = True
@@ -254,14 +254,14 @@ class Shift:
     def _end(self, unit: int, delivery: Delivery) -> None:
         self.work.finished(unit, delivery)
         with self._lock:
-            self.standing.finished(unit)
+            self.unit_states.finished(unit)
             if self.schedule.stays:
                 self._order()
         self.arrivals.put(None)
 
 
-class HereShift(Shift):
-    """A shift whose members fetch the units themselves, one after the other."""
+class InlineRun(ScheduleRun):
+    """A run whose members fetch the units themselves, one after the other."""
 
     channel = 0
 
@@ -277,7 +277,7 @@ class HereShift(Shift):
 
     def _hear(self) -> None:
         # Fetching may wait for a buffer that runs again.
-        if not self._sources or (self.schedule.alone and self.standing.running):
+        if not self._sources or (self.schedule.alone and self.unit_states.running):
             return super()._hear()
         unit, source = self._sources[0]
         delivery = next(source, None)
@@ -300,13 +300,13 @@ class Transfers(ABC):
         """A unit that has arrived, or None. `waiting`: advance the clock until one arrives, if any is under way."""
 
 
-class ClockedShift(Shift):
-    """A shift whose units arrive when a modelled clock says so."""
+class ClockedShift(ScheduleRun):
+    """A run whose units arrive when a modelled clock says so."""
 
     def __init__(
-        self, schedule: Schedule, work: Work, standing: Standing, readers: Readers, transfers: Transfers
+        self, schedule: Schedule, work: Work, unit_states: UnitStates, readers: Readers, transfers: Transfers
     ) -> None:
-        super().__init__(schedule, work, standing, readers)
+        super().__init__(schedule, work, unit_states, readers)
         self._transfers = transfers
         self._running = False  # whether a unit was running when the schedule was last asked
 
@@ -314,7 +314,7 @@ class ClockedShift(Shift):
         self._transfers.send(unit)
 
     def _choose(self) -> int:
-        self._running = self.standing.running > 0
+        self._running = self.unit_states.running > 0
         if not self._running:
             self._come(False)
         return super()._choose()
@@ -328,6 +328,6 @@ class ClockedShift(Shift):
 
     def _come(self, waiting: bool) -> None:
         unit = self._transfers.arrived(waiting)
-        if unit is not None and self.standing.places[unit] == COMING:
-            self.standing.arrived(unit)
+        if unit is not None and self.unit_states.places[unit] == COMING:
+            self.unit_states.arrived(unit)
             self._order()

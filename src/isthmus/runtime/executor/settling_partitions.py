@@ -31,7 +31,7 @@ from isthmus.runtime.executor.work import Piece, Work
 from isthmus.runtime.trace.iteration import Iteration
 from isthmus.runtime.trace.trace import Trace
 from isthmus.schedule import schedule, settling_order
-from isthmus.schedule.schedule import Standing
+from isthmus.schedule.schedule import UnitStates
 from isthmus.threads import Team
 
 STEPS = 8  # plain iterations before the loop checks whether to settle
@@ -106,9 +106,9 @@ class SettlingPartitions(Work):
         self._came: set[int] = set()  # partitions that were fetched and have not yet run
         # of runs: member, names in `outer`, vertices, edges, seconds.
         self._found: dict[int, tuple[int, int, int, int, float]] = {}
-        self._standing = Standing(len(parts))
-        self._standing.pending[:] = schedule.NOTHING
-        self._standing.room = self._kept.room
+        self._unit_states = UnitStates(len(parts))
+        self._unit_states.pending[:] = schedule.NOTHING
+        self._unit_states.room = self._kept.room
         self.loads = self.followed = 0
 
     def begin(self, frontier: Frontier) -> None:
@@ -119,11 +119,13 @@ class SettlingPartitions(Work):
 
     def run(self, executor: Executor, record: Iteration) -> None:
         """Run some partitions; `record` becomes an iteration of the trace."""
-        self._record, standing = record, self._standing
+        self._record, unit_states = record, self._unit_states
         self._choices[:] = NOTHING
         start = clock()
         executor.carry_out(
-            settling_order.Settling(self._team.size, standing.total_runs + sizes.now.settled_record), self, standing
+            settling_order.Settling(self._team.size, unit_states.total_runs + sizes.now.settled_record),
+            self,
+            unit_states,
         )
         record.chosen(self._choices)
         record.wait = max(0.0, clock() - start - record.kernel - record.decide)  # also time without a unit to run
@@ -131,7 +133,7 @@ class SettlingPartitions(Work):
     @property
     def pending(self) -> bool:
         """Whether any partition is pending."""
-        return bool((self._standing.pending < schedule.NOTHING).any())
+        return bool((self._unit_states.pending < schedule.NOTHING).any())
 
     def pays(self) -> bool:
         """Whether reading whole partitions was cheaper than one request for each vertex that was followed."""
@@ -164,7 +166,7 @@ class SettlingPartitions(Work):
         """A single piece: one member runs a whole partition."""
         parts, place, lists = self._side.partitions, self._kept.place(unit), self._side.lists
         weights = NO_WEIGHTS if place.weights is None else place.weights
-        self._standing.pending[unit] = schedule.NOTHING
+        self._unit_states.pending[unit] = schedule.NOTHING
 
         def work(member: int) -> None:
             start = clock()
@@ -198,7 +200,7 @@ class SettlingPartitions(Work):
         member, used, vertices, edges, seconds = self._found.pop(unit)
         far = unit in self._came
         self._came.discard(unit)
-        parts, pending = self._side.partitions, self._standing.pending
+        parts, pending = self._side.partitions, self._unit_states.pending
         given = (self._state.arrays[0], self._sign, self._marks, pending)
         with self._lock:
             if used > self._outer[member].size:
@@ -232,7 +234,7 @@ class SettlingPartitions(Work):
 
     def _look_everywhere(self) -> None:
         """Compute the urgency of all partitions from the marks."""
-        parts, pending = self._side.partitions, self._standing.pending
+        parts, pending = self._side.partitions, self._unit_states.pending
         urgency.note_range(
             0, len(self._side.lists), parts.first, parts.last, self._state.arrays[0], self._sign, self._marks, pending
         )

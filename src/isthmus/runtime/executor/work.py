@@ -6,7 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 
 from isthmus.engines.engine import Delivery
-from isthmus.schedule.schedule import Schedule, Standing
+from isthmus.schedule.schedule import Schedule, UnitStates
 
 Piece = Callable[[int], None]  # work; its argument is the number of the member that does it
 
@@ -46,7 +46,7 @@ class Work(ABC):
     def evict(self, unit: int) -> None:  # noqa: B027
         """Free the place of a unit."""
 
-    def update_pending(self, schedule: Schedule, standing: Standing) -> None:  # noqa: B027
+    def update_pending(self, schedule: Schedule, unit_states: UnitStates) -> None:  # noqa: B027
         """Bring `standing.pending` up to date, before the schedule is asked what to run."""
 
     def same_as(self, other: Work) -> bool:

@@ -1,8 +1,8 @@
 """What a session keeps in near memory from run to run: lists, resident edges, and the parts that bring edges near.
 
-`Holdings` has the lists of the sides that were used and the resident edge arrays, by name. A `Desk` is made for a
-program: its sides, and either the resident engine or a link with engines, buffers and a cache. A desk that moves edges
-is kept, with its cache, for the next program that follows the same arrays with the same recipe.
+`NearMemory` has the lists of the sides that were used and the resident edge arrays, by name. A `Pipeline` is made for a
+program: its sides, and either the resident engine or a link with engines, buffers and a cache. A pipeline that moves
+edges is kept, with its cache, for the next program that follows the same arrays with the same recipe.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ from isthmus.threads import Team, uninterrupted
 
 
 @dataclass
-class Desk:
+class Pipeline:
     """The parts that the loop uses. `memory` holds the buffers and, behind them, the edges that stay near."""
 
     sides: list[Side]
@@ -67,7 +67,7 @@ class Desk:
     executor: Executor
     memory: Array | None = None
     cache: Cache = field(default_factory=Cache)
-    key: tuple[Any, ...] = ()  # a later program with the same key can use this desk
+    key: tuple[Any, ...] = ()  # a later program with the same key can use this pipeline
 
     @property
     def bytes(self) -> int:
@@ -84,14 +84,14 @@ class Desk:
             self.buffers.close()
 
 
-class Outlasting(Protocol):
+class Residency(Protocol):
     """What is near of a changing graph from snapshot to snapshot; it has memory of its own."""
 
     def link(self, names: list[str], arrays: list[Array]) -> ModelLink:
         """A link to a snapshot's far arrays."""
 
     def cache(self, sides: list[Side]) -> Cache:
-        """The cache for a desk with these sides."""
+        """The cache for a pipeline with these sides."""
 
     def shared(self, array: Array) -> Shared | None:
         """The memory of a card where an array of a program's state lies; None: the array is only on the host."""
@@ -100,10 +100,10 @@ class Outlasting(Protocol):
         """Where lists begin and end, in a card's memory; None: they are only on the host."""
 
     def close(self) -> None:
-        """Free its memory, once or again; no desk uses it any more."""
+        """Free its memory, once or again; no pipeline uses it any more."""
 
 
-class Holdings:
+class NearMemory:
     """The lists and edges of one snapshot that are near. Not thread-safe."""
 
     def __init__(
@@ -120,12 +120,12 @@ class Holdings:
         )
         self._lists: dict[str, Lists] = {}  # by side, the least recently used first
         self._arrays: dict[str, Array] = {}  # resident edges by the name of their array, in the same order
-        self._desk: Desk | None = None  # the one that moves edges
+        self._pipeline: Pipeline | None = None  # the one that moves edges
         # in front of resident edges, by the names of their arrays.
         self._model_links: dict[tuple[str, ...], ModelLink] = {}
         self.loaded = Moved()  # since the current run began
         self.in_use = False  # set when a run begins to use what is near
-        self.outlasting: Outlasting | None = None  # of a stream on a device
+        self.residency: Residency | None = None  # of a stream on a device
         if card is not None:
             self._far_memory, self.card_lists = FarMemory(card), CardLists(card)
 
@@ -152,11 +152,11 @@ class Holdings:
         wanted = {array.name for array in self.needs(program)}
         sides = {self._snapshot.stored(side) for side in program.sides}
         spare = 0 if program.needs_spare_memory else split.budget - split.peak
-        if self._desk is not None and (split.resident or self._key(program, split, recipe) != self._desk.key):
-            if not split.resident or self._desk.bytes > spare:
-                self._drop_desk()
+        if self._pipeline is not None and (split.resident or self._key(program, split, recipe) != self._pipeline.key):
+            if not split.resident or self._pipeline.bytes > spare:
+                self._drop_pipeline()
             else:
-                spare -= self._desk.bytes
+                spare -= self._pipeline.bytes
         for name in [name for name in reversed(self._arrays) if name not in wanted or not split.resident]:
             spare = self._keep_or_drop(self._arrays, name, self._arrays[name].nbytes, spare)
         for name in [name for name in reversed(self._lists) if name not in sides]:
@@ -178,23 +178,25 @@ class Holdings:
                 link.let_go(names.index(name))
         return spare
 
-    def lay(self, program: Program, split: Split, recipe: Recipe, say: Say) -> Desk:
-        """The desk for a program. Loads the edges that must be near and are not."""
+    def prepare(self, program: Program, split: Split, recipe: Recipe, say: Say) -> Pipeline:
+        """The pipeline for a program. Loads the edges that must be near and are not."""
         self.in_use = True
         if self._card is not None:
             self._card.begin_thread()
         if split.resident:
-            desk = self._near_desk(program)
+            pipeline = self._near_pipeline(program)
         else:
-            desk = self._desk = self._desk or self._far_desk(program, split, recipe, say)
+            pipeline = self._pipeline = self._pipeline or self._far_pipeline(program, split, recipe, say)
         self._let_far_memory_go()
-        return desk
+        return pipeline
 
-    def fitted(self, program: Program, split: Split, recipe: Recipe) -> Split:
-        """The split with the sizes of the current desk, if this program can use that desk: its edges then stay near."""
-        if self._desk is None or split.resident:
+    def reuse_split(self, program: Program, split: Split, recipe: Recipe) -> Split:
+        """The split with the sizes of the current pipeline, if this program can use that pipeline: its edges then stay
+        near.
+        """
+        if self._pipeline is None or split.resident:
             return split
-        *same, edges, cache = self._desk.key
+        *same, edges, cache = self._pipeline.key
         own = split.edges + split.cache
         room = own if program.needs_spare_memory else own + split.budget - split.peak
         enough = 2 * (edges + cache) >= own and 2 * cache >= split.cache
@@ -206,10 +208,10 @@ class Holdings:
         return tuple(array.name for array in self.needs(program)), program.sides, recipe, split.edges, split.cache
 
     def drop(self) -> None:
-        """Close the desk that moves edges, and forget what links have counted: after a run that failed, they may be
+        """Close the pipeline that moves edges, and forget what links have counted: after a run that failed, they may be
         inconsistent.
         """
-        self._drop_desk()
+        self._drop_pipeline()
         for link in self._model_links.values():
             for channel in range(CHANNELS):
                 link.take(channel)
@@ -224,22 +226,22 @@ class Holdings:
                 last.callback(held.clear)
             for link in self._model_links.values():
                 last.callback(link.close)
-            self._drop_desk()
+            self._drop_pipeline()
 
-    def _drop_desk(self) -> None:
-        uninterrupted(self._close_desk)
+    def _drop_pipeline(self) -> None:
+        uninterrupted(self._close_pipeline)
 
-    def _close_desk(self) -> None:
-        desk, self._desk = self._desk, None  # first, so that nothing uses it any more if closing fails
-        if desk is not None:
-            desk.close()
+    def _close_pipeline(self) -> None:
+        pipeline, self._pipeline = self._pipeline, None  # first, so that nothing uses it any more if closing fails
+        if pipeline is not None:
+            pipeline.close()
 
     def _let_far_memory_go(self, but: Collection[tuple[str, bool]] = ()) -> None:
         """Free the far arrays that no link uses any more, but for some that a link will use."""
         if self._card is not None:
             used = {(name, False) for names in self._model_links for name in names}
-            if self._desk is not None:
-                names, _, recipe, *_ = self._desk.key
+            if self._pipeline is not None:
+                names, _, recipe, *_ = self._pipeline.key
                 used.update((name, recipe.pages) for name in names)
             self._far_memory.keep_only(used.union(but))
 
@@ -269,8 +271,8 @@ class Holdings:
             link.shares,
         )
 
-    def _near_desk(self, program: Program) -> Desk:
-        """A desk with all edges of the program's sides in near memory."""
+    def _near_pipeline(self, program: Program) -> Pipeline:
+        """A pipeline with all edges of the program's sides in near memory."""
         arrays = self.needs(program)
         missing = [array for array in arrays if array.name not in self._arrays]
         link = NearLink() if self._model is None else self._resident_link(arrays)
@@ -282,7 +284,7 @@ class Holdings:
         sides = [self._side(name, index, program, partition, link) for index, name in enumerate(program.sides)]
         resources = Resources(link, sides, self._team.size, np.empty(0, np.uint8), lambda side: self._whole(side))
         engines = {"resident": engine_named("resident").make(resources)}
-        return Desk(sides, link, engines, Buffers([]), Executor(link, self._team))
+        return Pipeline(sides, link, engines, Buffers([]), Executor(link, self._team))
 
     def _whole(self, side: Side) -> tuple[Array, Array | None]:
         """A side's resident targets and weights."""
@@ -319,7 +321,7 @@ class Holdings:
                 )
             disk = open_link(self._snapshot, arrays, "auto", self._verify)
             return opened_on_disk(arrays, disk, self._model, self._card)
-        if self._card is not None and self.outlasting is None:
+        if self._card is not None and self.residency is None:
             try:
                 return CudaLink(
                     self._reachable(arrays, page_bytes > 0), self._model, self._card, page_bytes, hint, self._team.size
@@ -328,8 +330,8 @@ class Holdings:
                 self._let_far_memory_go()
                 raise
         whole = [np.ascontiguousarray(self._snapshot.whole(array, self._verify)) for array in arrays]
-        if self.outlasting is not None:
-            return self.outlasting.link([array.name for array in arrays], whole)
+        if self.residency is not None:
+            return self.residency.link([array.name for array in arrays], whole)
         return ModelLink(whole, self._model, page_bytes, hint)
 
     def _reachable(self, arrays: list[FarArray], managed: bool) -> list[Shared]:
@@ -368,8 +370,8 @@ class Holdings:
             self._model_links[names] = self._model_link(arrays)
         return self._model_links[names]
 
-    def _far_desk(self, program: Program, split: Split, recipe: Recipe, say: Say) -> Desk:
-        """A desk that moves edges: link, engines, buffers and cache."""
+    def _far_pipeline(self, program: Program, split: Split, recipe: Recipe, say: Say) -> Pipeline:
+        """A pipeline that moves edges: link, engines, buffers and cache."""
         arrays = self.needs(program)
         if self._model is not None:
             link: Link = self._model_link(arrays, split.cache if recipe.pages else 0, recipe.hint)
@@ -381,7 +383,7 @@ class Holdings:
             link.close()
             raise
 
-    def _filled(self, program: Program, split: Split, recipe: Recipe, link: Link) -> Desk:
+    def _filled(self, program: Program, split: Split, recipe: Recipe, link: Link) -> Pipeline:
         snapshot, block = self._snapshot, link.profile.block
         most = split.edges // BUFFERS
         if recipe.combine == "neighbours":
@@ -400,10 +402,10 @@ class Holdings:
         engines = {name: engine_named(name).make(resources) for name in recipe.policy.engines}
         cache = (
             make_cache(split, recipe, sides, rest, self._team, link)
-            if self.outlasting is None
-            else self.outlasting.cache(sides)
+            if self.residency is None
+            else self.residency.cache(sides)
         )
-        return Desk(
+        return Pipeline(
             sides, link, engines, buffers, Executor(link, self._team), memory, cache, self._key(program, split, recipe)
         )
 

@@ -13,15 +13,17 @@ from isthmus.policies import grus_policy
 from isthmus.policies.recipe import Recipe
 from isthmus.programs.program import State
 from isthmus.runtime.near.budget import Split
-from isthmus.runtime.near.near_memory import Desk
+from isthmus.runtime.near.near_memory import Pipeline
 
 
-def prefetch(desk: Desk, recipe: Recipe, split: Split, state: State) -> Moved:
+def prefetch(pipeline: Pipeline, recipe: Recipe, split: Split, state: State) -> Moved:
     """Prefetch pages; returns the bytes and requests that crossed the link."""
-    engine, moved = desk.engines["unified"], Moved()
+    engine, moved = pipeline.engines["unified"], Moved()
     assert isinstance(engine, Unified)
-    for side in desk.sides:
-        begin, end = (0, side.lists.slots) if recipe.hint.prefetches else region(side, split, state, len(desk.sides))
+    for side in pipeline.sides:
+        begin, end = (
+            (0, side.lists.slots) if recipe.hint.prefetches else region(side, split, state, len(pipeline.sides))
+        )
         if begin < end:
             moved.add(engine.prefetch(side, begin, end))
     return moved

@@ -7,7 +7,7 @@ from typing import overload
 
 from isthmus.devices import choose as device
 from isthmus.devices.cuda import gpu_costs
-from isthmus.devices.cuda.gpu_costs import CardCosts, Remembered
+from isthmus.devices.cuda.gpu_costs import CardCosts, StoredCosts
 from isthmus.devices.cuda.measurement import TRIAL, CardSamples, Trial, measure_card
 from isthmus.errors import OptionError
 from isthmus.kernels.compile import cuda_module
@@ -66,7 +66,7 @@ def survey_gpu(
     return samples, costs
 
 
-def recall_gpu(text: str) -> Remembered | None:
+def recall_gpu(text: str) -> StoredCosts | None:
     """What is remembered of a GPU."""
     gpu = checked_gpu(text)
     return gpu_costs.recall(gpu.name, gpu.number)

@@ -14,7 +14,7 @@ import numpy as np
 from isthmus.devices.cuda.kernels import correction, incremental
 from isthmus.errors import NotOnGpu
 from isthmus.graph.changing.change import Change
-from isthmus.programs.dependencies import Remembered
+from isthmus.programs.dependencies import Memoised
 from isthmus.programs.program import Facts
 from isthmus.stream.devices.cuda_reads import CudaReads
 from isthmus.stream.maintain.corrector import Corrector
@@ -32,7 +32,7 @@ class CudaCorrector(Corrector):
     def __init__(self, of: Propagating, facts: Facts) -> None:
         assert isinstance(of.reads, CudaReads)
         self._of, self._reads, self._lost = of, of.reads, NONE
-        gpu, program = self._reads.card.gpu, Remembered(of.program, of.state, of.position)
+        gpu, program = self._reads.card.gpu, Memoised(of.program, of.state, of.position)
         self._kernels = correction.build(gpu)
         self._own = incremental.build(program.name, program.text(facts), of.reads_weights() and of.graph.weighted, gpu)
         self._initials: Array | None = None  # there
@@ -101,7 +101,7 @@ class CudaCorrector(Corrector):
 
     def _uploaded_initials(self) -> Array:
         if self._initials is None:
-            (self._initials,) = self._reads.lodge(self._of, (self._of.initials,), "initials")
+            (self._initials,) = self._reads.place_state(self._of, (self._of.initials,), "initials")
         return self._initials
 
     def end(self) -> None:

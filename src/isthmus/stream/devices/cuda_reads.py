@@ -29,7 +29,7 @@ from isthmus.errors import BudgetError, OptionError
 from isthmus.graph.changing.change import Change
 from isthmus.graph.lists import Lists
 from isthmus.link.link import Array
-from isthmus.stream.devices.cuda_vertex_list import Listed, listed_bytes
+from isthmus.stream.devices.cuda_vertex_list import DeviceVertexList, listed_bytes
 from isthmus.stream.devices.reads import SPARE, FarReads, Transfer
 
 if TYPE_CHECKING:
@@ -41,13 +41,13 @@ LEAST_ROWS = 1 << 12  # that are sorted at once, 0.5 MB: the first batch of a st
 class OutlastingHotSubgraph(HotSubgraph):
     """Has a mover of its own, as lists also move between runs."""
 
-    def board(self, mover: ListMover, lists: Callable[[Lists], tuple[Array, Array]]) -> None:
+    def attach(self, mover: ListMover, lists: Callable[[Lists], tuple[Array, Array]]) -> None:
         """Only where the run has its frontier."""
-        self.uses.board(mover.rows, lists)
+        self.uses.attach(mover.rows, lists)
 
-    def leave(self) -> None:
+    def detach(self) -> None:
         """It keeps its mover."""
-        self.uses.leave()
+        self.uses.detach()
 
 
 class CudaReads(FarReads):
@@ -70,7 +70,7 @@ class CudaReads(FarReads):
             self._rows = RowSpace(self._space, max(LEAST_ROWS, self._graph.vertices))
             self.no_weights = self._space.upload(np.zeros(1, np.int32))
             self._space.finish()
-            self.listed = Listed(self._space)
+            self.listed = DeviceVertexList(self._space)
             super().__init__(*others)
         except BaseException:
             self.close()
@@ -93,7 +93,7 @@ class CudaReads(FarReads):
         )
         assert isinstance(hot.chunks, CudaChunkedLists) and isinstance(hot.uses, CudaUses)
         hot.uses.stay(self._rows, self._near_lists)
-        hot.chunks.board(ListMover(self._rows))
+        hot.chunks.attach(ListMover(self._rows))
         hot.chunks.far = self._far
         return hot
 
@@ -159,7 +159,7 @@ class CudaReads(FarReads):
 
     # What programs have there
 
-    def lodge(self, owner: Maintained, arrays: tuple[Array, ...], name: str = "state") -> tuple[Array, ...]:
+    def place_state(self, owner: Maintained, arrays: tuple[Array, ...], name: str = "state") -> tuple[Array, ...]:
         """Copies in managed memory; those that the owner had before are freed."""
         fresh: list[Array] = []
         try:
@@ -168,10 +168,10 @@ class CudaReads(FarReads):
         except BaseException:
             self._free_shared(fresh)
             raise
-        lodged = self._lodged.setdefault(owner, {})
-        self._free_shared(lodged.pop(name, ()))
-        lodged[name] = tuple(fresh)
-        return lodged[name]
+        placed = self._lodged.setdefault(owner, {})
+        self._free_shared(placed.pop(name, ()))
+        placed[name] = tuple(fresh)
+        return placed[name]
 
     def _free_shared(self, arrays: Any) -> None:
         self._space.finish()

@@ -11,7 +11,7 @@ from isthmus.link.link import Array
 NOTHING = np.empty(0, np.uint32)
 
 
-class Listed:
+class DeviceVertexList:
     """Room for a list, in near memory: a bit for every vertex, the list, and its length."""
 
     def __init__(self, space: CardSpace) -> None:

@@ -62,7 +62,7 @@ class DeviceSession(Session):
         room = min(room, 2 * len(sides) * snapshot.arcs * entry)  # more is of no use
         given = (graph, model, self.recipe, sides, weights, room, of_session(self))
         reads = FarReads(*given) if self.card is None else CudaReads(*given, self.card)
-        self.reads = self.holdings.outlasting = reads
+        self.reads = self.near_memory.residency = reads
         self._peak = self.near_peak
         return reads
 
@@ -74,10 +74,10 @@ class DeviceSession(Session):
             split = split_for(runs, self.graph.snapshot, chosen, self.model, LEAST, 1, self.settings.policy)
             shared = 0 if self.card is None else split.offsets  # a stream on a GPU has them for all runs
             state, besides = state + split.state, max(besides, split.peak - split.state - shared)
-        outlasting = (
+        residency = (
             0 if self.card is None else card_bytes(self.graph.snapshot.vertices, len(self._sides), self.recipe.hot)
         )
-        return state + besides + outlasting
+        return state + besides + residency
 
     def room_left(self, index: int) -> int | None:
         """Bytes for lists beside an index of that size, when vertices were added; None: as before, as vertices come on

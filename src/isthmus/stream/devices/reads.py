@@ -74,7 +74,7 @@ class Reads:
     resends = False  # every vertex that has a value sends again after every batch
     adopts = True  # a vertex that has lost its parent looks for another before it loses its value
 
-    def lodge(self, owner: Maintained, arrays: tuple[Array, ...], name: str = "state") -> tuple[Array, ...]:
+    def place_state(self, owner: Maintained, arrays: tuple[Array, ...], name: str = "state") -> tuple[Array, ...]:
         """These arrays of a program where its runs and loops find them; they stay there until it brings others of that
         name.
         """

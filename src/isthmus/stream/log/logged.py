@@ -37,7 +37,7 @@ from isthmus.graph.store.sealed_json import sealed
 from isthmus.graph.store.store import is_store
 from isthmus.memory import parse_size
 from isthmus.messages import option
-from isthmus.stream.edge_location import Home
+from isthmus.stream.edge_location import EdgeLocation
 from isthmus.stream.input.batch_columns import Kinds
 from isthmus.stream.input.sources import Updates
 from isthmus.stream.log import segments, stream_checkpoints
@@ -148,13 +148,13 @@ class Logged(Unlogged):
         """The programs that the folder remembers."""
         return list(recalled(self._manifest["programs"], str(self.path)))
 
-    def changing(self, graph: Graph | None, home: Home) -> AdvancingGraph:
+    def changing(self, graph: Graph | None, location: EdgeLocation) -> AdvancingGraph:
         if self._is_new:
-            return self._merging_here(super().changing(graph, home))
+            return self._merging_here(super().changing(graph, location))
         stream_checkpoints.clear(self.path)
         merged_store.sweep(self.path)
         remove_abandoned(self.path / NAME)
-        found = self._recovered = recovered(self.path, self._seed, home)
+        found = self._recovered = recovered(self.path, self._seed, location)
         self._acknowledged, self._since = found.acknowledged, found.bytes
         self.notes += found.notes
         return self._merging_here(found.graph)
@@ -171,7 +171,7 @@ class Logged(Unlogged):
     def begin(self, graph: AdvancingGraph, programs: Mapping[str, Any]) -> None:
         # First answers may have taken hours, and what another writer has added must not be cut off.
         self._look(now=True)
-        wanted = [remembered(asked) for asked in programs.values()]
+        wanted = [remembered(requested) for requested in programs.values()]
         if self._recovered is None:
             self._begin_anew(graph)
         else:

@@ -11,23 +11,23 @@ import numpy as np
 from isthmus.errors import OptionError
 from isthmus.programs.catalogue import ALGORITHMS
 from isthmus.programs.program import Program
-from isthmus.stream.maintain.program_request import Wanted
+from isthmus.stream.maintain.program_request import ProgramRequest
 
 
-def remembered(asked: Any) -> dict[str, Any]:
+def remembered(requested: Any) -> dict[str, Any]:
     """A program as JSON."""
-    if isinstance(asked, str):
-        asked = Wanted(ALGORITHMS[asked])
-    if isinstance(asked, Wanted):
+    if isinstance(requested, str):
+        requested = ProgramRequest(ALGORITHMS[requested])
+    if isinstance(requested, ProgramRequest):
         try:
-            options = {name: plain(value) for name, value in asked.options.items()}
+            options = {name: plain(value) for name, value in requested.options.items()}
         except TypeError:
-            return {"given": asked.name or asked.algorithm.name}
-        return {"algorithm": asked.algorithm.name, "options": options, "name": asked.name}
-    return {"given": asked.name if isinstance(asked, Program) else type(asked).__name__}
+            return {"given": requested.name or requested.algorithm.name}
+        return {"algorithm": requested.algorithm.name, "options": options, "name": requested.name}
+    return {"given": requested.name if isinstance(requested, Program) else type(requested).__name__}
 
 
-def recalled(kept: list[Any], folder: str) -> list[Wanted]:
+def recalled(kept: list[Any], folder: str) -> list[ProgramRequest]:
     """The programs that a folder remembers; OptionError if one of them must be given."""
     found = []
     for each in kept:
@@ -37,7 +37,7 @@ def recalled(kept: list[Any], folder: str) -> list[Wanted]:
                 f"programs=[...] again"
             )
         found.append(
-            Wanted(
+            ProgramRequest(
                 ALGORITHMS[each["algorithm"]],
                 {name: value_of(item) for name, item in each["options"].items()},
                 each["name"],

@@ -16,7 +16,7 @@ from isthmus.errors import StoreError
 from isthmus.graph.changing.advancing import AdvancingGraph
 from isthmus.graph.changing.change import Edits
 from isthmus.graph.graph import Graph
-from isthmus.stream.edge_location import Home
+from isthmus.stream.edge_location import EdgeLocation
 from isthmus.stream.log.program_record import recalled
 from isthmus.stream.log.records import Place
 from isthmus.stream.log.recovery import Recovered, manifest_of, recovered
@@ -39,11 +39,11 @@ class ReadOnly(Unlogged):
     def programs(self) -> list[Any]:
         return list(recalled(self._manifest["programs"], str(self.path)))
 
-    def changing(self, graph: Graph | None, home: Home) -> AdvancingGraph:
+    def changing(self, graph: Graph | None, location: EdgeLocation) -> AdvancingGraph:
         for left in reversed(range(TRIES)):
             before = os.listdir(self.path)
             try:
-                found = recovered(self.path, int(self._manifest["seed"], 16), home)
+                found = recovered(self.path, int(self._manifest["seed"], 16), location)
                 self._sync(found)
                 break
             except StoreError:

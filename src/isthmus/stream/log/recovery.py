@@ -12,7 +12,7 @@ from typing import Any
 from isthmus.errors import BatchError, StoreError
 from isthmus.graph.changing.advancing import AdvancingGraph
 from isthmus.graph.store.sealed_json import unsealed
-from isthmus.stream.edge_location import Home
+from isthmus.stream.edge_location import EdgeLocation
 from isthmus.stream.input.batch_columns import Kinds
 from isthmus.stream.log import records, stream_checkpoints
 from isthmus.stream.log.acknowledged import Acknowledged
@@ -60,13 +60,13 @@ def manifest_of(folder: Path) -> dict[str, Any]:
     return {name: facts[name] for name in MEMBERS}
 
 
-def recovered(folder: Path, seed: int, home: Home) -> Recovered:
+def recovered(folder: Path, seed: int, location: EdgeLocation) -> Recovered:
     """The graph after the last batch of a folder. Nothing is written."""
     known = stream_checkpoints.found(folder)
     troubles: dict[int, StoreError] = {}
     for number, path in reversed(known):
         try:
-            graph, acknowledged = loaded(path, number, home)
+            graph, acknowledged = loaded(path, number, location)
         except StoreError as error:
             troubles[number] = error
             continue
@@ -87,7 +87,7 @@ def recovered(folder: Path, seed: int, home: Home) -> Recovered:
     raise StoreError(f"{folder}: has no checkpoint; {HELP}")
 
 
-def loaded(path: Path, number: int, home: Home) -> tuple[AdvancingGraph, Acknowledged]:
+def loaded(path: Path, number: int, location: EdgeLocation) -> tuple[AdvancingGraph, Acknowledged]:
     """The graph of a checkpoint."""
     stored, facts = stream_checkpoints.read(path)
     with stored:
@@ -99,7 +99,7 @@ def loaded(path: Path, number: int, home: Home) -> tuple[AdvancingGraph, Acknowl
             raise StoreError(
                 f"{path / stream_checkpoints.MANIFEST}: does not have the expected members: {error}"
             ) from error
-        return home.open(stored, number), acknowledged
+        return location.open(stored, number), acknowledged
 
 
 def replayed(folder: Path, seed: int, graph: AdvancingGraph, acknowledged: Acknowledged) -> Recovered:

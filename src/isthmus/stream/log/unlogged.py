@@ -11,7 +11,7 @@ from isthmus.graph.changing.advancing import AdvancingGraph
 from isthmus.graph.changing.change import Edits
 from isthmus.graph.graph import Graph
 from isthmus.messages import option
-from isthmus.stream.edge_location import Home
+from isthmus.stream.edge_location import EdgeLocation
 from isthmus.stream.input.batch_columns import Kinds
 from isthmus.stream.input.sources import Updates
 from isthmus.stream.log.records import Place
@@ -25,10 +25,10 @@ class Unlogged:
     def __init__(self) -> None:
         self.notes: list[str] = []  # what a person should know of it
 
-    def changing(self, graph: Graph | None, home: Home) -> AdvancingGraph:
+    def changing(self, graph: Graph | None, location: EdgeLocation) -> AdvancingGraph:
         """The graph that the stream begins with."""
         assert graph is not None
-        return home.open(graph)
+        return location.open(graph)
 
     def begin(self, graph: AdvancingGraph, programs: Mapping[str, Any]) -> None:
         """The stream is ready: batches may come."""

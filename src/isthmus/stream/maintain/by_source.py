@@ -16,12 +16,16 @@ class MaintainedBySource(Maintained):
     """One maintained program per source; `make` makes one from a program, a session and a name."""
 
     def __init__(
-        self, asked: BySource, session: Session, name: str | None, make: Callable[[Program, Session, str], Maintained]
+        self,
+        requested: BySource,
+        session: Session,
+        name: str | None,
+        make: Callable[[Program, Session, str], Maintained],
     ) -> None:
         super().__init__(session)
-        self.asked, self.name, self.columns = asked, name or asked.name, asked.columns
-        self.sources = tuple(asked.sources)
-        self._parts = {column: make(program, session, self.name) for column, program in asked.programs.items()}
+        self.requested, self.name, self.columns = requested, name or requested.name, requested.columns
+        self.sources = tuple(requested.sources)
+        self._parts = {column: make(program, session, self.name) for column, program in requested.programs.items()}
         self.compares_whole, self.tolerance = self._each[0].compares_whole, self._each[0].tolerance
 
     @property
@@ -100,4 +104,4 @@ class MaintainedBySource(Maintained):
             own, _ = part.answer((array,), facts, own_reached)
             columns[name] = next(iter(own.values()))
         programs = [part.program_with(each) for part, each in zip(self._each, reached, strict=True)]
-        return columns, self.asked.summary(columns, programs)
+        return columns, self.requested.summary(columns, programs)

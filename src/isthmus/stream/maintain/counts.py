@@ -48,7 +48,7 @@ class MaintainedCounts(Maintained):
 
     def restore(self) -> None:
         n = self.graph.vertices
-        self.session.holdings.follow(self.graph.snapshot)
+        self.session.near_memory.follow(self.graph.snapshot)
         run = execute(self._from_scratch(), self.session, quiet, None, None)
         self._values = run.columns[self.main].astype(np.int64)
         self._changes, self._count = np.empty(0, np.uint32), np.zeros(1, np.int64)

@@ -237,7 +237,7 @@ class FarPasses(Passes):
         keeper = self._keeper
         arrays = (self._values, self._residual, self._shares, self._divisors)
         program = kind(keeper.program, arrays, keeper.state.params, own)
-        keeper.session.holdings.follow(keeper.graph.snapshot)
+        keeper.session.near_memory.follow(keeper.graph.snapshot)
         execute(program, keeper.session, quiet, None, None)
         self.edges += self._arcs
         return program.change

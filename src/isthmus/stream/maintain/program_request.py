@@ -29,15 +29,15 @@ from isthmus.stream.maintain.maintained_triangles import MaintainedTriangles
 from isthmus.stream.maintain.monotone import MaintainedMonotone
 from isthmus.stream.maintain.qualification import qualified
 
-KEEPERS: dict[Any, Callable[[Any, Session, str | None], Maintained]] = {  # by the kind of program
+MAINTAINERS: dict[Any, Callable[[Any, Session, str | None], Maintained]] = {  # by the kind of program
     Monotone: MaintainedMonotone,
     Spreading: MaintainedSpreading,
     Accumulative: MaintainedAccumulative,
     CoreNumber: MaintainedCores,
     TriangleCount: MaintainedTriangles,
 }
-FAR_KEEPERS = {
-    **KEEPERS,
+FAR_MAINTAINERS = {
+    **MAINTAINERS,
     Spreading: MaintainedFarSpreading,
     CoreNumber: MaintainedFarCores,
     TriangleCount: MaintainedFarTriangles,
@@ -45,7 +45,7 @@ FAR_KEEPERS = {
 
 
 @dataclass(frozen=True)
-class Wanted:
+class ProgramRequest:
     """An algorithm with its options, to be kept current. `name`: what its result is called in the stream."""
 
     algorithm: Algorithm
@@ -56,9 +56,9 @@ class Wanted:
 def wanted(algorithm: Algorithm) -> Any:
     """The function behind `isthmus.SSSP`."""
 
-    def make(*args: Any, name: str | None = None, **options: Any) -> Wanted:
+    def make(*args: Any, name: str | None = None, **options: Any) -> ProgramRequest:
         names = [parameter.name for parameter in algorithm.parameters]
-        return Wanted(algorithm, {**dict(zip(names, args, strict=False)), **options}, name)
+        return ProgramRequest(algorithm, {**dict(zip(names, args, strict=False)), **options}, name)
 
     assert algorithm.live is not None
     make.__name__ = make.__qualname__ = algorithm.live.title
@@ -68,32 +68,32 @@ def wanted(algorithm: Algorithm) -> Any:
     return make
 
 
-def maintained(asked: Any, session: Session) -> Maintained:
+def maintained(requested: Any, session: Session) -> Maintained:
     """What keeps a program current; raises OptionError or ProgramError if nothing does."""
-    name, own = None, not isinstance(asked, Wanted | str)
-    if isinstance(asked, str):
-        if asked not in ALGORITHMS:
+    name, own = None, not isinstance(requested, ProgramRequest | str)
+    if isinstance(requested, str):
+        if requested not in ALGORITHMS:
             raise OptionError(
-                f"there is no algorithm {asked!r}; a stream maintains {', '.join(maintainable())}, and your own "
+                f"there is no algorithm {requested!r}; a stream maintains {', '.join(maintainable())}, and your own "
                 f"programs"
             )
-        asked = Wanted(ALGORITHMS[asked])
-    if isinstance(asked, Wanted):
-        live, name = asked.algorithm.live, asked.name
+        requested = ProgramRequest(ALGORITHMS[requested])
+    if isinstance(requested, ProgramRequest):
+        live, name = requested.algorithm.live, requested.name
         if live is None:
-            raise OptionError(not_maintained(asked.algorithm))
+            raise OptionError(not_maintained(requested.algorithm))
         try:
-            asked = live.program(session.graph.snapshot, **asked.options)
+            requested = live.program(session.graph.snapshot, **requested.options)
         except TypeError as error:
             raise OptionError(f"{live.title}: {str(error).split('() ', 1)[-1]}") from None
-    if isinstance(asked, BySource):
-        return MaintainedBySource(asked, session, name, keeper)
-    if isinstance(asked, Program):
-        found = keeper(asked, session, name)
+    if isinstance(requested, BySource):
+        return MaintainedBySource(requested, session, name, keeper)
+    if isinstance(requested, Program):
+        found = keeper(requested, session, name)
         if own:
-            found.qualification = qualified(found, asked)
+            found.qualification = qualified(found, requested)
         return found
-    raise OptionError(f"expected a program such as isthmus.SSSP(source=7), got {type(asked).__name__}")
+    raise OptionError(f"expected a program such as isthmus.SSSP(source=7), got {type(requested).__name__}")
 
 
 def maintainable() -> list[str]:
@@ -114,7 +114,7 @@ def not_maintained(algorithm: Algorithm) -> str:
 def keeper(program: Program, session: Session, name: str | None) -> Maintained:
     """What keeps a program of one of the known kinds current."""
     assert isinstance(session.graph, AdvancingGraph)
-    for kind, maintains in (KEEPERS if session.graph.lists_are_near else FAR_KEEPERS).items():
+    for kind, maintains in (MAINTAINERS if session.graph.lists_are_near else FAR_MAINTAINERS).items():
         if isinstance(program, kind):
             return maintains(program, session, name)
     kinds = "isthmus.monotone or isthmus.accumulative"

@@ -15,7 +15,7 @@ from isthmus.graph.changing.change import Change
 from isthmus.kernels.changing.packed_array import DELETE
 from isthmus.kernels.loops import skeleton
 from isthmus.programs.declaration import Monotone
-from isthmus.programs.dependencies import NOBODY, Remembered, first_values, with_room, worst
+from isthmus.programs.dependencies import NOBODY, Memoised, first_values, with_room, worst
 from isthmus.programs.program import Facts, Program, State
 from isthmus.runtime.execute import execute
 from isthmus.runtime.options import quiet
@@ -95,7 +95,7 @@ class Propagating(Maintained):
             np.empty(2 * room, np.uint32),
         )
         weighted = self.reads_weights() and self.graph.weighted
-        program = Remembered(self.program, self.state, self.position)
+        program = Memoised(self.program, self.state, self.position)
         self.module = skeleton.build(program.name, program.text(facts), weighted, False, program.prefetched_array, True)
         self._width = self._bucket_width(facts)
         initial = self.program.initial
@@ -107,7 +107,7 @@ class Propagating(Maintained):
 
     def _lodge(self) -> None:
         """Let the state's arrays lie where they can stay from batch to batch."""
-        there = self.reads.lodge(self, self.state.arrays)
+        there = self.reads.place_state(self, self.state.arrays)
         if there is not self.state.arrays:
             exchange(self.program, self.state, there)
 
@@ -271,13 +271,13 @@ class Propagating(Maintained):
         if not n or (starts is not None and not np.asarray(starts).size):
             return
         program = self._remembered(replace(self.state, start=starts))
-        self.session.holdings.follow(self.graph.snapshot)
+        self.session.near_memory.follow(self.graph.snapshot)
         run = execute(program, self.session, quiet, None, None)
         self.reads.ran(run)
         self.effort.edges_read += int(run.trace.total("active_edges"))
 
-    def _remembered(self, state: State) -> Remembered:
-        program = Remembered(self.program, state, self.position)
+    def _remembered(self, state: State) -> Memoised:
+        program = Memoised(self.program, state, self.position)
         program.sides = self.sides
         return program
 

@@ -113,7 +113,7 @@ class MaintainedResiduals(Maintained):
         """
         state = State(self.state.arrays, start, self.state.params)
         program = self.program.resumed(state)
-        self.session.holdings.follow(self.graph.snapshot)
+        self.session.near_memory.follow(self.graph.snapshot)
         run = execute(program, self.session, quiet, None, None)
         self.effort.edges_read += int(run.trace.total("active_edges"))
         active = [iteration.active_vertices for iteration in run.trace]

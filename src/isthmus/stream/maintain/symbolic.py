@@ -171,7 +171,7 @@ def following(outcomes: list[bool]) -> list[bool] | None:
     return [*outcomes[:-1], False] if outcomes else None
 
 
-def satisfying(conditions: list[Any], asked: list[Any]) -> list[float] | bool | None:
+def satisfying(conditions: list[Any], requested: list[Any]) -> list[float] | bool | None:
     """Values of the asked terms that satisfy all conditions; False: none do; None: not known."""
     solver = z3.Solver()
     solver.set("timeout", MILLISECONDS)
@@ -180,7 +180,7 @@ def satisfying(conditions: list[Any], asked: list[Any]) -> list[float] | bool | 
     if answer != z3.sat:
         return False if answer == z3.unsat else None
     model = solver.model()
-    return [number_of(model.eval(term, model_completion=True)) for term in asked]
+    return [number_of(model.eval(term, model_completion=True)) for term in requested]
 
 
 def number_of(value: Any) -> float | int:

@@ -11,7 +11,7 @@ from isthmus.runtime.public import function_of, run
 from isthmus.runtime.results.agreement import difference
 from isthmus.runtime.results.result import Result
 from isthmus.stream.maintain.maintained import Maintained
-from isthmus.stream.maintain.program_request import Wanted
+from isthmus.stream.maintain.program_request import ProgramRequest
 
 
 def differences(
@@ -21,10 +21,10 @@ def differences(
     options of runs.
     """
     found = {}
-    for name, (program, result, asked) in answers.items():
+    for name, (program, result, requested) in answers.items():
         if not program.has_one_answer:
             fault = program.fault()
-        elif (where := difference(from_scratch(asked, graph, how or {}), result)) is not None:
+        elif (where := difference(from_scratch(requested, graph, how or {}), result)) is not None:
             fault = f"from scratch, {where} of the stream"
         else:
             fault = None
@@ -33,10 +33,10 @@ def differences(
     return found
 
 
-def from_scratch(asked: Any, graph: AdvancingGraph, how: dict[str, Any]) -> Result:
+def from_scratch(requested: Any, graph: AdvancingGraph, how: dict[str, Any]) -> Result:
     """The answer of a run that knows nothing of earlier batches."""
-    if isinstance(asked, str):
-        asked = Wanted(ALGORITHMS[asked])
-    if isinstance(asked, Wanted):
-        return function_of(asked.algorithm)(graph, **asked.options, **how)
-    return run(asked, graph, **how)
+    if isinstance(requested, str):
+        requested = ProgramRequest(ALGORITHMS[requested])
+    if isinstance(requested, ProgramRequest):
+        return function_of(requested.algorithm)(graph, **requested.options, **how)
+    return run(requested, graph, **how)
