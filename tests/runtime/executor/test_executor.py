@@ -356,7 +356,7 @@ class Units(Work):
         self.fetched_units, self.runs, self.ended, self.places = [], Counter(), [], set()
         self.left = Counter()
         self.lock = threading.Lock()
-        self.unit_states = None
+        self.units = None
         self.inside = self.most_inside = 0
         self.places_used = 0
 
@@ -375,8 +375,8 @@ class Units(Work):
     def pieces(self, unit, delivery):
         if self.stays:
             assert unit in self.places, "only what is near can run"
-            if self.unit_states is not None:
-                self.unit_states.pending[unit] = NOTHING
+            if self.units is not None:
+                self.units.pending[unit] = NOTHING
 
         def work(member):
             with self.lock:
@@ -398,9 +398,9 @@ class Units(Work):
     def finished(self, unit, delivery):
         with self.lock:
             self.ended.append(unit)
-            if self.unit_states is not None:
+            if self.units is not None:
                 for other in self.wakes.pop(unit, ()):
-                    self.unit_states.pending[other] = float(other)
+                    self.units.pending[other] = float(other)
 
     def kept(self, unit):
         return self.delivery(unit)
@@ -549,8 +549,8 @@ def test_what_comes_between_the_look_and_the_check_for_done_runs(moment):
     executor = Executor(link, team)
 
     class Late(Plain):
-        def run(self, unit_states):
-            found = super().run(unit_states)
+        def run(self, units):
+            found = super().run(units)
             if found == NONE and not ready.is_set():
                 until(lambda: schedule_run.arrivals.qsize() > 0)  # the delivery, while the lock is held
                 ready.set()
@@ -561,13 +561,13 @@ def test_what_comes_between_the_look_and_the_check_for_done_runs(moment):
         schedule_run._send = lambda unit: None
         schedule_run.begin(schedule_run.schedule)
         schedule_run.arrivals.put((0, work.delivery(0)))
-        schedule_run.unit_states.arrived(0)  # and not ready: it has not been taken from the arrivals
+        schedule_run.units.arrived(0)  # and not ready: it has not been taken from the arrivals
         choose = schedule_run._choose
         drained = iter([True])
 
         def unseen():
             """As if the look at arrivals had been before they came."""
-            assert next(drained, None) is None or schedule_run.schedule.done(schedule_run.unit_states)
+            assert next(drained, None) is None or schedule_run.schedule.done(schedule_run.units)
             return choose()
 
         schedule_run._choose = unseen
@@ -586,13 +586,13 @@ def test_what_comes_between_the_look_and_the_check_for_done_runs(moment):
 
 
 def levels_of(count, near, room, k, wanted=None):
-    unit_states = UnitStates(count, near)
-    unit_states.room = room - int(near.sum())
-    unit_states.pending[:] = 1
+    units = UnitStates(count, near)
+    units.free = room - int(near.sum())
+    units.pending[:] = 1
     wanted = np.ones(count, np.bool_) if wanted is None else wanted
     work = Units(count, stays=True, pieces=2)
     work.places = set(np.flatnonzero(near).tolist())
-    return Levels(wanted, k), work, unit_states
+    return Levels(wanted, k), work, units
 
 
 @pytest.mark.parametrize("room", [2, 3, 8])
@@ -600,48 +600,48 @@ def test_levels_over_readers(executor, room):
     """Every partition runs at least once and at most k times; one at a time, within the room there is."""
     for turn in range(20):
         near = np.arange(30) % 13 == 0 if room == 8 else np.zeros(30, np.bool_)
-        schedule, work, unit_states = levels_of(30, near, room, k=3, wanted=np.arange(30) % 5 != turn % 5)
-        executor.carry_out(schedule, work, unit_states)
+        schedule, work, units = levels_of(30, near, room, k=3, wanted=np.arange(30) % 5 != turn % 5)
+        executor.carry_out(schedule, work, units)
         runs = np.array([work.runs[unit] // 2 for unit in range(30)])
         wanted = schedule._wanted
         assert ((runs[wanted] >= 1) & (runs[wanted] <= 3)).all()
         assert not runs[~wanted].any()
         assert work.places_used <= room
         assert sorted(work.fetched_units) == np.flatnonzero(wanted & ~near).tolist(), "each once"
-        assert unit_states.runs.tolist() == runs.tolist()
+        assert units.runs.tolist() == runs.tolist()
 
 
 @pytest.mark.parametrize("room", [2, 5])
 def test_settling_over_readers(executor, room):
     """Runs make others wait, near and far; it ends when nothing waits, and everything that was woken has run."""
     for turn in range(20):
-        unit_states = UnitStates(24)
-        unit_states.pending[:] = NOTHING
-        unit_states.pending[turn] = 0.0
-        unit_states.room = room
+        units = UnitStates(24)
+        units.pending[:] = NOTHING
+        units.pending[turn] = 0.0
+        units.free = room
         wakes = {unit: [(unit + 1) % 24, (5 * unit + turn) % 24] for unit in range(24)}
         work = Units(24, stays=True, wakes=dict(wakes))
-        work.unit_states = unit_states
-        executor.carry_out(Settling(executor._team.size, 1 << 30), work, unit_states)
+        work.units = units
+        executor.carry_out(Settling(executor._team.size, 1 << 30), work, units)
         assert set(work.runs) == set(range(24)), "the wave went all round"
-        assert (unit_states.pending == NOTHING).all()
+        assert (units.pending == NOTHING).all()
         assert work.places_used <= room
-        assert not unit_states.coming
-        assert not unit_states.running
+        assert not units.coming
+        assert not units.running
 
 
 def test_settling_pauses_and_goes_on(executor):
     """What waits, and what is near, is as it was."""
-    unit_states = UnitStates(10)
-    unit_states.pending[:] = NOTHING
-    unit_states.pending[0], unit_states.room = 0.0, 4
+    units = UnitStates(10)
+    units.pending[:] = NOTHING
+    units.pending[0], units.free = 0.0, 4
     work = Units(10, stays=True, wakes={unit: [unit + 1] for unit in range(9)})
-    work.unit_states = unit_states
+    work.units = units
     pauses = 0
-    while (unit_states.pending < NOTHING).any():
-        before = unit_states.total_runs
-        executor.carry_out(Settling(executor._team.size, before + 3), work, unit_states)
-        assert 0 < unit_states.total_runs - before <= 3 + executor._team.size
+    while (units.pending < NOTHING).any():
+        before = units.total_runs
+        executor.carry_out(Settling(executor._team.size, before + 3), work, units)
+        assert 0 < units.total_runs - before <= 3 + executor._team.size
         pauses += 1
     assert pauses >= 3
     first_runs = list(dict.fromkeys(work.ended))
@@ -656,7 +656,7 @@ def test_an_error_where_units_stay(executor, schedule):
     given = levels_of(20, np.zeros(20, np.bool_), 4, 3)
     if schedule == "settling":
         given = Settling(executor._team.size, 1 << 30), *given[1:]
-        given[1].unit_states = given[2]
+        given[1].units = given[2]
     finished = given[1].finished
     given[1].finished = lambda unit, delivery: 1 / 0 if unit == 9 else finished(unit, delivery)
     with pytest.raises(ZeroDivisionError):
@@ -708,12 +708,12 @@ class ClockedUnits(Units):
 
 
 def clocked(executor, room):
-    _, _, unit_states = levels_of(12, np.zeros(12, np.bool_), room, 3)
+    _, _, units = levels_of(12, np.zeros(12, np.bool_), room, 3)
     clock = Clocked()
     work = ClockedUnits(12, clock)
-    executor.carry_out_clocked(Levels(np.ones(12, np.bool_), 3), work, unit_states, clock, False)
-    assert (unit_states.runs > 0).all()
-    assert not (unit_states.places == RUNNING).any()
+    executor.carry_out_clocked(Levels(np.ones(12, np.bool_), 3), work, units, clock, False)
+    assert (units.runs > 0).all()
+    assert not (units.places == RUNNING).any()
     assert work.places_used <= room
     return clock.log
 
@@ -731,10 +731,10 @@ def test_a_clock_decides_alike_however_many_threads_there_are(executor, room):
 
 
 def test_places_after_a_clock_are_near(executor):
-    _, _, unit_states = levels_of(4, np.zeros(4, np.bool_), 4, 2)
+    _, _, units = levels_of(4, np.zeros(4, np.bool_), 4, 2)
     clock = Clocked()
-    executor.carry_out_clocked(Levels(np.ones(4, np.bool_), 2), ClockedUnits(4, clock), unit_states, clock, False)
-    assert unit_states.places.tolist() == [NEAR] * 4
+    executor.carry_out_clocked(Levels(np.ones(4, np.bool_), 2), ClockedUnits(4, clock), units, clock, False)
+    assert units.places.tolist() == [NEAR] * 4
 
 
 @pytest.fixture(scope="module")

@@ -89,7 +89,7 @@ def test_a_rerun_follows_all_marked_vertices_it_can(graph: Any, tmp_path: Any, m
 
     def spy(self: StayingPartitions, unit: int, delivery: Any) -> Any:
         made = pieces(self, unit, delivery)
-        if self._unit_states.runs[unit]:
+        if self._units.runs[unit]:
             found.append((self._frontier.list is not None, len(made)))
         return made
 

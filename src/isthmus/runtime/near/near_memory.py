@@ -50,7 +50,7 @@ from isthmus.policies.combine import TOGETHER
 from isthmus.policies.recipe import Recipe
 from isthmus.programs.program import Program
 from isthmus.runtime.executor.buffers import Buffers
-from isthmus.runtime.executor.executor import Executor
+from isthmus.runtime.executor.readers import Readers
 from isthmus.runtime.near.budget import BUFFERS, LEAST_BLOCKS, Split
 from isthmus.runtime.near.whole_arrays import read_array
 from isthmus.threads import Team, uninterrupted
@@ -64,7 +64,7 @@ class Pipeline:
     link: Link
     engines: dict[str, Engine]
     buffers: Buffers
-    executor: Executor
+    readers: Readers
     memory: Array | None = None
     cache: Cache = field(default_factory=Cache)
     key: tuple[Any, ...] = ()  # a later program with the same key can use this pipeline
@@ -80,7 +80,7 @@ class Pipeline:
             last.callback(self.link.close)
             for engine in self.engines.values():
                 last.callback(engine.close)
-            last.callback(self.executor.close)
+            last.callback(self.readers.close)
             self.buffers.close()
 
 
@@ -284,7 +284,7 @@ class NearMemory:
         sides = [self._side(name, index, program, partition, link) for index, name in enumerate(program.sides)]
         resources = Resources(link, sides, self._team.size, np.empty(0, np.uint8), lambda side: self._whole(side))
         engines = {"resident": engine_named("resident").make(resources)}
-        return Pipeline(sides, link, engines, Buffers([]), Executor(link, self._team))
+        return Pipeline(sides, link, engines, Buffers([]), Readers(link))
 
     def _whole(self, side: Side) -> tuple[Array, Array | None]:
         """A side's resident targets and weights."""
@@ -405,9 +405,7 @@ class NearMemory:
             if self.residency is None
             else self.residency.cache(sides)
         )
-        return Pipeline(
-            sides, link, engines, buffers, Executor(link, self._team), memory, cache, self._key(program, split, recipe)
-        )
+        return Pipeline(sides, link, engines, buffers, Readers(link), memory, cache, self._key(program, split, recipe))
 
 
 def opened_on_disk(arrays: list[FarArray], disk: Link, model: Device, card: Card) -> CudaDiskLink:
