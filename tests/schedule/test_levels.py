@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.schedule.unit_states_of import come, marks, run
+from tests.schedule.unit_states import come, marks, run
 
 from isthmus.schedule.levels import UNDER_WAY, Levels, levels
 from isthmus.schedule.schedule import COMING, FAR, NEAR, NONE, RUNNING, UnitStates
@@ -140,9 +140,9 @@ def test_an_iteration_without_high_value_is_over_at_once():
     assert schedule.run(units) == NONE
 
 
-def test_partitions_run_one_at_a_time_and_stay():
+def test_partitions_run_one_at_a_time():
     """A run by all members together: what it activates counts in the next choice."""
-    assert (Levels.alone, Levels.stays, Levels.under_way) == (True, True, UNDER_WAY)
+    assert (Levels.alone, Levels.under_way) == (True, UNDER_WAY)
 
 
 def test_questions_change_nothing():

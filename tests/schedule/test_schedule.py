@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from tests.schedule.unit_states_of import marks, run
+from tests.schedule.unit_states import marks, run
 
 from isthmus.schedule.schedule import COMING, FAR, NEAR, NONE, RUNNING, Schedule, UnitStates, first
 
@@ -94,4 +94,4 @@ def test_what_a_schedule_need_not_say() -> None:
     schedule, units = Never(), UnitStates(1)
     assert schedule.evict(units) == NONE
     assert not schedule.again(0, 1)
-    assert (schedule.under_way, schedule.alone, schedule.stays) == (None, False, False)
+    assert (schedule.under_way, schedule.alone) == (None, False)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.schedule.unit_states_of import come, marks, run
+from tests.schedule.unit_states import come, marks, run
 
 from isthmus.schedule.schedule import COMING, FAR, NEAR, NONE, RUNNING, UnitStates
 from isthmus.schedule.settling_order import NOTHING, Settling, most_urgent
@@ -92,7 +92,7 @@ def test_nothing_is_foreseen_without_an_idle_place_or_twice():
     for unit in (3, 4):
         busy.started(unit)
     assert Settling(4, OFTEN).fetch(busy) == NONE, "all that is near runs"
-    busy.room = 1
+    busy.free = 1
     assert Settling(4, OFTEN).fetch(busy) == 5
     before = foreseeing()
     before.asked_for[5] = True

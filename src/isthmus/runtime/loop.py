@@ -278,13 +278,12 @@ class Loop:
         parts = schedule, work, self.worker, UnitStates(len(again)), self.pipeline.readers
         little = len(again) == 1 and record.active_edges <= sizes.now.few_edges
         ahead = self.fetches_ahead()
-        if (little or "resident" in self.pipeline.engines) and not ahead and self.ahead is None:
-            executor: Executor = InlineExecutor(*parts)
-        else:
-            executor = self.taken_from_ahead(schedule, work) or Executor(*parts)
+        executor, self.ahead = self.ahead, None
+        if executor is None or not executor.continue_with(schedule, work):
+            inline = (little or "resident" in self.pipeline.engines) and not ahead
+            executor = InlineExecutor(*parts) if inline else Executor(*parts)
         if ahead:
-            self.ahead = Executor(schedule, work, self.worker, UnitStates(len(again)), self.pipeline.readers)
-            executor.following = self.ahead
+            self.ahead = executor.fetch_ahead()
         self.execute(executor, record)
 
     def execute(self, executor: Executor, record: Iteration) -> None:
@@ -292,17 +291,6 @@ class Loop:
         waited, worked = executor.run(self.team if record.active_edges > sizes.now.alone else None)
         record.wait += waited
         record.kernel += worked
-
-    def taken_from_ahead(self, schedule: Plain, work: TaskWork) -> Executor | None:
-        """The executor that has fetched the units of this iteration ahead; None, and it is dropped, if it has fetched
-        others.
-        """
-        executor = self.ahead
-        if executor is None or not work.same_as(executor.work):
-            self.drop_ahead()
-            return None
-        executor.schedule, executor.work, self.ahead = schedule, work, None
-        return executor
 
     def drop_ahead(self) -> None:
         """Drop the units that were fetched ahead."""

@@ -44,7 +44,7 @@ class Executor:
         self._counting = threading.Lock()
         self._pieces: list[Piece] = []  # of the delivery that was begun last
         self._begun: tuple[int, Delivery]  # its unit, and the delivery
-        self.following: Executor | None = None  # its units are fetched when all of these are near
+        self._following: Executor | None = None  # its units are fetched when all of these are near
         self._over = self._failed = False
         self._waited = self._worked = 0.0
 
@@ -61,6 +61,20 @@ class Executor:
             return self._waited, self._worked
         team.run(self._member)
         return self._waited, self._worked / team.size
+
+    def fetch_ahead(self) -> Executor:
+        """The executor of the next iteration, which needs the same units: it fetches them as soon as these are near."""
+        again = UnitStates(self.units.places.size)
+        self._following = Executor(self.schedule, self.work, self._runner, again, self._readers)
+        return self._following
+
+    def continue_with(self, schedule: Schedule, work: Work) -> bool:
+        """Use the units that were fetched ahead for this work; False, and they are dropped, if it needs others."""
+        if not work.same_as(self.work):
+            self.drop()
+            return False
+        self.schedule, self.work = schedule, work
+        return True
 
     def drop(self) -> None:
         """Discard all fetched units: wait for those under way, and drop each as it arrives."""
@@ -93,8 +107,8 @@ class Executor:
                 break
             units.fetched(unit)
             self._send(unit)
-        if self.following is not None and not units.coming and not self.following.units.sent:
-            self.following.order()
+        if self._following is not None and not units.coming and not self._following.units.sent:
+            self._following.order()
 
     def _find_place(self, work: StayingWork, unit: int) -> bool:
         units = self.units
