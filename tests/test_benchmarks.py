@@ -15,7 +15,7 @@ import pytest
 from tests.gpus import LazyCard
 
 import isthmus as ist
-from isthmus.devices import choose
+from isthmus.devices.cuda import device as cuda_device
 from isthmus.kernels.compile import cuda_module
 
 BENCHMARKS = Path(__file__).parent.parent / "benchmarks"
@@ -339,7 +339,7 @@ def test_versions_compare_answers(module, algorithm, near):
 def test_answers_of_a_gpu_are_verified(module, monkeypatch, tmp_path, capsys):
     gpu, card = module("gpu"), LazyCard()
     monkeypatch.setattr(cuda_module, "found", lambda: ([cuda_module.Found(0, "lazy", (8, 0))], ""))
-    monkeypatch.setattr(choose, "open_card", lambda number: card)
+    monkeypatch.setattr(cuda_device, "open_card", lambda number: card)
     options = SimpleNamespace(device="cuda:0", memory="10%", rounds=1)
     assert gpu.measured("rmat6", options, tmp_path)
     shown = capsys.readouterr().out

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 from tests.gpus import LazyCard
 
-from isthmus.devices import choose
 from isthmus.devices.choose import device_of, listed
+from isthmus.devices.cuda import device as cuda_device
 from isthmus.errors import OptionError
 from isthmus.kernels.compile import cuda_module
 
@@ -42,7 +42,7 @@ def test_a_gpu_that_the_driver_does_not_give_is_refused_with_its_words(
     """Another process fills it, or has it for itself: that shows when a context is made."""
     card = LazyCard()
     gpus(cuda_module.Found(0, "one", (8, 0)))
-    monkeypatch.setattr(choose, "open_card", lambda number: card)
+    monkeypatch.setattr(cuda_device, "open_card", lambda number: card)
     monkeypatch.setattr(
         card, "free_bytes", lambda: refuse("[2] Call to cuDevicePrimaryCtxRetain results in CUDA_ERROR_OUT_OF_MEMORY")
     )
@@ -62,11 +62,11 @@ def test_an_unmeasured_gpu_has_its_own_name_and_assumed_costs(
 ) -> None:
     monkeypatch.setenv("ISTHMUS_CACHE", str(tmp_path))
     gpus(cuda_module.Found(0, "H100", (9, 0)))
-    monkeypatch.setattr(choose, "open_card", lambda number: LazyCard(bytes=1 << 30))
+    monkeypatch.setattr(cuda_device, "open_card", lambda number: LazyCard(bytes=1 << 30))
     found = device_of("cuda")
     assert found is not None
     assert (found.name, found.gpu, found.costs_of, found.measured) == ("H100", "cuda:0", "RTX 2080 Ti", False)
-    assert found.near.bytes == (1 << 30) - choose.SPARE
+    assert found.near.bytes == (1 << 30) - cuda_device.SPARE
     assert found.profile().name == "model:RTX 2080 Ti"
 
 

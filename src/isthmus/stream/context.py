@@ -11,7 +11,7 @@ from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from isthmus.devices.choose import device_of
+from isthmus.devices.choose import device_named
 from isthmus.errors import OptionError
 from isthmus.graph.changing.advancing import AdvancingGraph
 from isthmus.graph.changing.changing_graph import ChangingGraph
@@ -44,7 +44,7 @@ class StreamOptions:
     on_disk: bool | None
 
     def __post_init__(self) -> None:
-        self.modelled = device_of(self.device) is not None
+        self.modelled = device_named(self.device).counts_reads
         self.near = self.memory  # of a modelled device or a GPU
         if self.modelled:
             self.align = True if self.align is None else self.align

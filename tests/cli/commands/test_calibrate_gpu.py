@@ -15,6 +15,7 @@ from tests.gpus import LazyCard
 import isthmus as ist
 from isthmus.cli.main import main
 from isthmus.devices import choose
+from isthmus.devices.cuda import device as cuda_device
 from isthmus.devices.cuda.gpu_costs import CardCosts
 from isthmus.devices.cuda.measurement import Trial
 from isthmus.errors import OptionError
@@ -49,7 +50,7 @@ def call(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, si
 def card(monkeypatch: pytest.MonkeyPatch) -> LazyCard:
     card = LazyCard()
     monkeypatch.setattr(cuda_module, "found", lambda: ([cuda_module.Found(0, "Lazy RTX", (8, 0))], ""))
-    monkeypatch.setattr(choose, "open_card", lambda number: card)
+    monkeypatch.setattr(cuda_device, "open_card", lambda number: card)
     return card
 
 
