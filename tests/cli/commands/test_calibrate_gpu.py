@@ -55,7 +55,7 @@ def card(monkeypatch: pytest.MonkeyPatch) -> LazyCard:
 
 
 def test_a_gpu_is_measured_remembered_shown_and_forgotten(call: Any, card: LazyCard) -> None:
-    assert choose.device_of("cuda:0").measured is False
+    assert choose.device_named("cuda:0").figures.measured is False
     code, out, err = call("--device", "cuda:0")
     assert (code, err, card.held) == (0, "", {})
     lines = out.splitlines()
@@ -71,8 +71,8 @@ def test_a_gpu_is_measured_remembered_shown_and_forgotten(call: Any, card: LazyC
     ):
         assert [line for line in lines if line.startswith(words)], words
     assert "remembered" in lines[-1]
-    assert choose.device_of("cuda:0").measured is True
-    assert choose.device_of("cuda:0").name == "Lazy RTX"
+    assert choose.device_named("cuda:0").figures.measured is True
+    assert choose.device_named("cuda:0").figures.name == "Lazy RTX"
 
     code, out, _ = call("--device", "cuda:0", "--show")
     assert code == 0 and "just now" in out and "copies from the GPU" in out

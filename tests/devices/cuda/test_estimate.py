@@ -187,7 +187,7 @@ COSTS = replace(FAST, bandwidth=16e6, edge_rate=2e6, host_edge_rate=1e6, start_s
 
 
 def test_estimates_on_the_processor(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(auto, "available", lambda: 10**9)
+    monkeypatch.setattr(estimate, "available", lambda: 10**9)
     assert on_processor(LOAD, COSTS, None) == pytest.approx(0.5 + 4 * 4)
     assert on_processor(LOAD, COSTS, 10**6) == pytest.approx(4 * 4)  # read again and again, while others are followed
     assert on_processor(replace(LOAD, disk_seconds=6.0), COSTS, "10%") == pytest.approx(4 * 6)

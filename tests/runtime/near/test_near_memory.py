@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import isthmus as ist
+from isthmus.devices.cpu import DeviceMemory
 from isthmus.devices.model.figures import find
 from isthmus.graph.store.files import BLOCK
 from isthmus.policies.recipes import recipe
@@ -33,7 +34,7 @@ def graph(tmp_path_factory: pytest.TempPathFactory) -> Any:
 @pytest.fixture
 def near_memory(graph: Any) -> Any:
     team = Team(1)
-    near_memory = NearMemory(graph.snapshot, team, None, False, "auto")
+    near_memory = NearMemory(DeviceMemory(graph.snapshot, team, False, "auto"), team)
     yield near_memory
     near_memory.close()
     team.close()
