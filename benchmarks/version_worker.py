@@ -10,6 +10,7 @@ used.
 from __future__ import annotations
 
 import json
+import math
 import sys
 import time
 from collections.abc import Iterator
@@ -21,6 +22,7 @@ import numpy as np
 import isthmus as ist
 
 TOL = 1e-4  # of PageRank
+PAUSE = 0.05  # seconds
 TITLES = {
     "bfs": "BFS", "sssp": "SSSP", "weakly_connected_components": "WeaklyConnectedComponents", "pagerank": "PageRank",
     "core_number": "CoreNumber", "triangle_count": "TriangleCount",
@@ -56,6 +58,14 @@ def batches(store: str, algorithm: str, cell: dict[str, Any]) -> Iterator[Round]
             yield total, wall, live[algorithm].values
 
 
+def wait_until_idle() -> None:
+    """Wait for threads that go on after a round, such as a merge of changes: they would slow down the other tree's round."""
+    used = -math.inf
+    while time.process_time() - used > PAUSE / 10:
+        used = time.process_time()
+        time.sleep(PAUSE)
+
+
 def main() -> None:
     store, algorithm, cell = sys.argv[1], sys.argv[2], json.loads(sys.argv[3])
     print(json.dumps({"tree": str(Path(ist.__file__).parent.parent)}), flush=True)
@@ -64,6 +74,7 @@ def main() -> None:
         total, wall, values = next(rounds)
         if keep := json.loads(line)["keep"]:
             np.save(keep, np.ma.filled(values))
+        wait_until_idle()
         print(json.dumps({"total": total, "wall": wall}), flush=True)
 
 
