@@ -1,4 +1,7 @@
-"""The processes of one source tree, as `versions.py` sees them: one that stays for all rounds of a cell, or a fresh one for every round."""
+"""The processes of one source tree, as `versions.py` sees them.
+
+One stays for all rounds of a cell; or each round has a fresh one.
+"""
 
 from __future__ import annotations
 
@@ -27,9 +30,13 @@ class Worker:
         command = [sys.executable, str(WORKER), str(store), algorithm, json.dumps(told)]
         self._errors = tempfile.TemporaryFile("w+")  # noqa: SIM115 (closed in close)
         self._process = subprocess.Popen(
-            command, env={**os.environ, "PYTHONPATH": str(tree)}, text=True,
-            stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self._errors,
-        )  # fmt: skip
+            command,
+            env={**os.environ, "PYTHONPATH": str(tree)},
+            text=True,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=self._errors,
+        )
         try:
             check_tree(tree, self._read()["tree"])
         except BaseException:
@@ -53,7 +60,9 @@ class Worker:
 
     def compiled(self) -> bool:
         """Whether it said that it compiles kernels."""
-        return b"compiling" in os.pread(self._errors.fileno(), 1 << 16, 0)  # the process writes at the same position, so no seek
+        return b"compiling" in os.pread(
+            self._errors.fileno(), 1 << 16, 0
+        )  # the process writes at the same position, so no seek
 
     def peak(self) -> int:
         """Bytes that were resident at most, since the process began."""

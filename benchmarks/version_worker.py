@@ -2,9 +2,9 @@
 
     python benchmarks/version_worker.py STORE ALGORITHM OPTIONS
 
-OPTIONS is JSON: `source` and `options` of a call, and for streams `updates` (a file of changes), `size` (changes per batch) and `batches`
-(per round). Each line of standard input, {"keep": FILE or null}, is one round; the answer goes to the file. Only the public interface is
-used.
+OPTIONS is JSON: `source` and `options` of a call, and for streams `updates` (a file of changes), `size` (changes per
+batch) and `batches` (per round). Each line of standard input, {"keep": FILE or null}, is one round; the answer goes to
+the file. Only the public interface is used.
 """
 
 from __future__ import annotations
@@ -24,9 +24,13 @@ import isthmus as ist
 TOL = 1e-4  # of PageRank
 PAUSE = 0.05  # seconds
 TITLES = {
-    "bfs": "BFS", "sssp": "SSSP", "weakly_connected_components": "WeaklyConnectedComponents", "pagerank": "PageRank",
-    "core_number": "CoreNumber", "triangle_count": "TriangleCount",
-}  # fmt: skip
+    "bfs": "BFS",
+    "sssp": "SSSP",
+    "weakly_connected_components": "WeaklyConnectedComponents",
+    "pagerank": "PageRank",
+    "core_number": "CoreNumber",
+    "triangle_count": "TriangleCount",
+}
 Round = tuple[float, float, Any]  # seconds as reported, seconds by the clock, values
 
 
@@ -59,7 +63,7 @@ def batches(store: str, algorithm: str, cell: dict[str, Any]) -> Iterator[Round]
 
 
 def wait_until_idle() -> None:
-    """Wait for threads that go on after a round, such as a merge of changes: they would slow down the other tree's round."""
+    """Wait for threads that go on after a round, such as a merge of changes: they would slow down the other tree."""
     used = -math.inf
     while time.process_time() - used > PAUSE / 10:
         used = time.process_time()

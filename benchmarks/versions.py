@@ -5,15 +5,16 @@
                                   [--rounds 3] [--threads 2] [--folder DIR] [--json FILE]
 
 - runs: calls of the algorithms.
-- streams: the algorithms are kept current while batches of --sizes changes are applied, half inserts and half deletes. A round of small
-  batches applies several, so that it can be judged; shown are seconds of a round.
+- streams: the algorithms are kept current while batches of --sizes changes are applied, half inserts and half deletes.
+  A round of small batches applies several, so that it can be judged; shown are seconds of a round.
 - start: `isthmus run bfs` in a fresh process on a small graph, its kernels compiled before.
 
-Each is done in memory and, with --memory, also from disk. Every cell has a process per tree. Both read the same store, do one round to
-warm up, and their answers are compared; then they are timed in turns, and the answers after the last round are compared too. Shown are
-medians of what the runs themselves report as total, medians of the rounds' ratios by that and by the clock outside, and the highest
-resident memory of each process (VmHWM). Cells under 0.1 s are shown with a `~`, and are not judged. Only the public interface is used,
-so that any two trees can meet (`version_worker.py`). Prints Markdown.
+Each is done in memory and, with --memory, also from disk. Every cell has a process per tree. Both read the same store,
+do one round to warm up, and their answers are compared; then they are timed in turns, and the answers after the last
+round are compared too. Shown are medians of what the runs themselves report as total, medians of the rounds' ratios by
+that and by the clock outside, and the highest resident memory of each process (VmHWM). Cells under 0.1 s are shown with
+a `~`, and are not judged. Only the public interface is used, so that any two trees can meet (`version_worker.py`).
+Prints Markdown.
 """
 
 from __future__ import annotations
@@ -57,7 +58,7 @@ def both() -> dict[str, list[float]]:
 
 @dataclass
 class Cell:
-    """A graph, an algorithm and a way to run it: figures of both trees, or why there are none. `size`: of a stream's batches."""
+    """A graph, an algorithm and a way to run it: figures of both trees, or why there are none. `size`: of batches."""
 
     graph: str
     algorithm: str
@@ -71,7 +72,9 @@ class Cell:
     left: str = ""
 
     def ratio(self, figures: dict[str, list[float]]) -> float:
-        return statistics.median(after / before for before, after in zip(*(figures[side] for side in SIDES), strict=True))
+        return statistics.median(
+            after / before for before, after in zip(*(figures[side] for side in SIDES), strict=True)
+        )
 
     @property
     def memory_ratio(self) -> float:
@@ -149,14 +152,28 @@ def check_answers(cell: Cell, answers: dict[str, Path]) -> None:
 
 
 def cells_table(cells: list[Cell]) -> list[list[str]]:
-    rows = [["graph", "algorithm", "edges", "before", "after", "after ÷ before", "by the clock", "peak before", "peak after"]]
+    rows = [
+        [
+            "graph",
+            "algorithm",
+            "edges",
+            "before",
+            "after",
+            "after ÷ before",
+            "by the clock",
+            "peak before",
+            "peak after",
+        ]
+    ]
     for cell in cells:
         if cell.left:
             rows.append([cell.graph, cell.what, cell.way, cell.left, *["-"] * 5])
             continue
         seconds = [f"{statistics.median(cell.total[side]):.3f} s" for side in SIDES]
         ratios = [f"{'' if cell.judged else '~'}{cell.ratio(figures):.2f}" for figures in (cell.total, cell.wall)]
-        rows.append([cell.graph, cell.what, cell.way, *seconds, *ratios, *(f"{cell.peak[side] / 1e6:.0f} MB" for side in SIDES)])
+        rows.append(
+            [cell.graph, cell.what, cell.way, *seconds, *ratios, *(f"{cell.peak[side] / 1e6:.0f} MB" for side in SIDES)]
+        )
     return rows
 
 
@@ -170,7 +187,10 @@ def summary(cells: list[Cell]) -> list[str]:
 
 
 def summed_up(name: str, cells: list[Cell]) -> Iterator[str]:
-    worst, heaviest = max(cells, key=lambda cell: cell.ratio(cell.total)), max(cells, key=lambda cell: cell.memory_ratio)
+    worst, heaviest = (
+        max(cells, key=lambda cell: cell.ratio(cell.total)),
+        max(cells, key=lambda cell: cell.memory_ratio),
+    )
     mean = statistics.geometric_mean(cell.ratio(cell.total) for cell in cells)
     yield f"{name}: geometric mean of after ÷ before over {len(cells)} cells: {mean:.3f}"
     yield f"{name}: worst cell: {worst.ratio(worst.total):.2f} ({worst})"
@@ -221,7 +241,9 @@ def changes(graph: ist.Graph, size: int, rounds: int, folder: Path) -> dict[str,
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--before", type=Path, required=True, help="the older tree's src")
-    parser.add_argument("--after", type=Path, default=BENCHMARKS.parent / "src", help="the newer tree's src; default: this one's")
+    parser.add_argument(
+        "--after", type=Path, default=BENCHMARKS.parent / "src", help="the newer tree's src; default: this one's"
+    )
     parser.add_argument("--only", nargs="+", choices=KINDS, default=list(KINDS))
     parser.add_argument("--graphs", "--graph", nargs="+", default=GRAPHS, help="kronSCALE, rmatSCALE or gridSIDE")
     parser.add_argument("--algorithms", nargs="+", choices=ALGORITHMS, default=list(ALGORITHMS))
@@ -239,7 +261,9 @@ def main() -> None:
             parser.error(f"expected a folder that holds the package isthmus, got {tree}")
     done: list[Cell] = []
     with tempfile.TemporaryDirectory() as folder:
-        planned = [(name, list(plan(name, options))) for name in options.graphs if set(options.only) & {"runs", "streams"}]
+        planned = [
+            (name, list(plan(name, options))) for name in options.graphs if set(options.only) & {"runs", "streams"}
+        ]
         planned += [(SMALL, list(starts(options)))] if "start" in options.only else []
         for name, cells in planned:
             run_graph(name, cells, options.folder or Path(folder), trees, options)

@@ -1,4 +1,4 @@
-"""`benchmarks/versions.py` with this tree on both sides: streams and starts; figures of one cell, and which cells there are."""
+"""`benchmarks/versions.py` with this tree on both sides: streams and starts, figures of a cell, which cells exist."""
 
 from __future__ import annotations
 
@@ -24,15 +24,44 @@ def versions(monkeypatch):
 @pytest.mark.timeout(260)
 def test_streams_and_starts_are_compared(tmp_path):
     figures = tmp_path / "figures.json"
-    command = [sys.executable, BENCHMARKS / "versions.py", "--before", SOURCE, "--only", "streams", "start", "--graphs", "kron7"]
-    command += ["--algorithms", "sssp", "core_number", "--sizes", "30", "1000000", "--rounds", "1", "--memory", "10%", "--json", figures]
+    command = [
+        sys.executable,
+        BENCHMARKS / "versions.py",
+        "--before",
+        SOURCE,
+        "--only",
+        "streams",
+        "start",
+        "--graphs",
+        "kron7",
+    ]
+    command += [
+        "--algorithms",
+        "sssp",
+        "core_number",
+        "--sizes",
+        "30",
+        "1000000",
+        "--rounds",
+        "1",
+        "--memory",
+        "10%",
+        "--json",
+        figures,
+    ]
     done = subprocess.run([*map(str, command)], capture_output=True, text=True, timeout=240, check=False)
     assert done.returncode == 0, done.stderr
     cells = json.loads(figures.read_text())
     assert [(c["kind"], c["algorithm"], c["memory"], c["size"]) for c in cells] == [
-        *(("streams", name, memory, size) for memory in (None, "10%") for name in ("sssp", "core_number") for size in (30, 1_000_000)),
-        ("start", "bfs", None, None), ("start", "bfs", "10%", None),
-    ]  # fmt: skip
+        *(
+            ("streams", name, memory, size)
+            for memory in (None, "10%")
+            for name in ("sssp", "core_number")
+            for size in (30, 1_000_000)
+        ),
+        ("start", "bfs", None, None),
+        ("start", "bfs", "10%", None),
+    ]
     for cell in cells:
         if cell["size"] == 1_000_000:
             assert "give a smaller size" in cell["left"]
@@ -40,7 +69,10 @@ def test_streams_and_starts_are_compared(tmp_path):
             assert not cell["left"]
             assert all(len(cell[kind][side]) == 1 for kind in ("total", "wall") for side in ("before", "after"))
             assert min(cell["peak"].values()) > 50e6
-    assert "| kron7 | sssp, batches of 30 | 10%, auto | " in done.stdout and "| kron12 | isthmus run bfs | in memory | " in done.stdout
+    assert (
+        "| kron7 | sssp, batches of 30 | 10%, auto | " in done.stdout
+        and "| kron12 | isthmus run bfs | in memory | " in done.stdout
+    )
 
 
 def test_cells_in_memory_and_from_disk_are_summed_up_apart(versions):
@@ -72,7 +104,9 @@ def test_options_of_a_cell(versions, kind, memory, expected):
 
 
 def test_without_a_budget_all_cells_are_in_memory(versions):
-    options = SimpleNamespace(memory=None, recipes=["auto"], algorithms=["bfs"], only=["runs", "streams", "start"], sizes=[1, 2])
+    options = SimpleNamespace(
+        memory=None, recipes=["auto"], algorithms=["bfs"], only=["runs", "streams", "start"], sizes=[1, 2]
+    )
     assert [cell.what for cell in versions.plan("a", options)] == ["bfs", "bfs, batches of 1", "bfs, batches of 2"]
     assert [cell.memory for cell in versions.starts(options)] == [None]
 
