@@ -64,13 +64,13 @@ def processor(why: str) -> Choice:
 
 def device_named(given: Any) -> Device:
     """The device of that name; raises OptionError if there is none, or it cannot be used."""
-    kind, _, argument = given.partition(":") if isinstance(given, str) else ("", "", "")
+    kind, colon, argument = given.partition(":") if isinstance(given, str) else ("", "", "")
     if given == AUTO:
         return Cpu()
     if kind not in DEVICES:
         names = ", ".join([AUTO, "cpu", *(name for name in DEVICES.names() if name not in DEVICES.declared)])
         raise OptionError(f"device: expected one of {names}, model:NAME or cuda:NUMBER, got {given!r}")
-    return DEVICES[kind].open(argument)
+    return DEVICES[kind].open(argument if colon else None)
 
 
 def listed() -> list[DeviceInfo]:

@@ -51,8 +51,8 @@ class Cpu(Device):
     kind = name = "cpu"
 
     @classmethod
-    def open(cls, argument: str) -> Cpu:
-        if argument:
+    def open(cls, argument: str | None) -> Cpu:
+        if argument is not None:
             raise OptionError(f"device: expected {cls.kind}, got {cls.kind}:{argument}")
         return cls()
 

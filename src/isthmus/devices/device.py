@@ -65,8 +65,8 @@ class Device(ABC):
 
     @classmethod
     @abstractmethod
-    def open(cls, argument: str) -> Device:
-        """The device that `kind:argument` names; raises OptionError if it cannot be used."""
+    def open(cls, argument: str | None) -> Device:
+        """The device that `kind:argument` names, or `kind` alone; raises OptionError if it cannot be used."""
 
     @classmethod
     @abstractmethod

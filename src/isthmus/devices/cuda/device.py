@@ -72,8 +72,8 @@ class CudaGpu(ModelledGpu):
         self.card = card
 
     @classmethod
-    def open(cls, argument: str) -> CudaGpu:
-        name = f"{CUDA}:{argument}" if argument else CUDA
+    def open(cls, argument: str | None) -> CudaGpu:
+        name = CUDA if argument is None else f"{CUDA}:{argument}"
         gpu = gpu_named(name)
         card = open_card(gpu.number)
         return cls(figures_of(gpu, max(1, free_bytes(name, card) - SPARE)), name, card)

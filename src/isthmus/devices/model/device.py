@@ -48,8 +48,8 @@ class ModelledGpu(Device):
         self.card: Any = None  # of a GPU of this machine
 
     @classmethod
-    def open(cls, argument: str) -> ModelledGpu:
-        figures = find(argument)
+    def open(cls, argument: str | None) -> ModelledGpu:
+        figures = find(argument or "")
         name = argument if argument in builtin() else figures.name
         return cls(figures, f"{PREFIX}{name}")
 
