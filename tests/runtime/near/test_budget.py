@@ -177,13 +177,10 @@ def test_a_gpu_cannot_be_given_more_memory_than_it_has() -> None:
         planned(60_000, device=model_of(60_000))
 
 
-def test_a_modelled_device_has_smaller_buffers_and_no_checksums() -> None:
-    near = planned("10%", device=model_of(10**9))
-    assert (near.offsets, near.edges, near.least) == (
-        LISTS,
-        EDGES // 40,
-        VERTEX - CHECKSUMS - FRONTIER // 2 + 4 * (80 << 10),
-    )
+def test_a_modelled_device_has_smaller_buffers_one_queue_and_no_checksums() -> None:
+    near, frontier = planned("10%", device=model_of(10**9)), FRONTIER - 4 * 4096
+    least = STATE + LISTS + frontier + 4 * (80 << 10)
+    assert (near.offsets, near.frontier, near.edges, near.least) == (LISTS, frontier, EDGES // 40, least)
     assert planned("1%", device=model_of(10**9)).edges == 4 * (80 << 10), "more than a quarter"
 
 
