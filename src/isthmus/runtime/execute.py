@@ -115,7 +115,7 @@ def executed(
     modelled = Modelled(link, chosen, graph.vertices, partitions) if isinstance(link, ModelLink) else None
     back = link.total.back_bytes if isinstance(link, ModelLink) else 0
     brought = bring(run, pipeline, chosen, state, modelled)
-    ready = clock()
+    ready, on = clock(), None
     if (
         split.resident
         and modelled is None
@@ -128,7 +128,7 @@ def executed(
         module = compile_program(program, facts, state, pipeline.sides[0])
         ready = clock()
         least_again = modelled.least_again(pipeline.sides[0]) if modelled is not None and chosen.weighs_launches else 0
-        with near_state(session, program, state, frontier, pipeline.cache) as on:
+        with near_state(session, state, frontier, pipeline.cache) as on:
             launches = Launches(program, state) if modelled is not None and (on is None or on.card.repeats) else None
             worker = Worker(module, program, state, session.team, least_again, launches)
             if on is not None:
@@ -163,11 +163,11 @@ def executed(
             loop.begin()
             loop.run()
             run.row_bytes = worker.uploaded_bytes if isinstance(worker, CudaWorker) else None
-        run.left = [] if on is None else on.left
         count_brought(run.trace, brought)
     finished = clock()
     state.over = True  # no copies: they might not fit the budget
     run.columns = program.result(state, facts)
+    run.left = [] if on is None else on.unchanged(state)
     run.edge_bytes = sum(side.lists.slots * side.entry_bytes for side in pipeline.sides)
     total, compiled = time.perf_counter() - whole, COMPILING.seconds - compiled
     loading_kernels = total - compiled - (clock() - start)

@@ -22,7 +22,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from types import ModuleType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -60,8 +60,7 @@ class OnCard(CardSpace):
         """`outlasting`: has what stays on the card between the batches of a stream."""
         super().__init__(card)
         self._card_lists, self._residency = lists, residency
-        # What stays when the run has ended: copies on the host, and the card's own.
-        self.left: list[tuple[Array, Shared]] = []
+        self._detached: list[tuple[Array, Shared]] = []  # what stays when the run has ended: on the host, and here
 
     def reach(self, array: Array) -> Array:
         """An array of the state in memory that both sides use: itself, if it lies there already, or a copy."""
@@ -72,8 +71,7 @@ class OnCard(CardSpace):
         return array
 
     def detach(self, own: Array, there: Array) -> Array:
-        """The host's own array with what an array there holds. The memory on the card stays, for whoever takes it from
-        `left`.
+        """The host's own array with what an array there holds. The memory on the card stays for `unchanged`.
 
         The array is another one only if the program has replaced it by a larger one meanwhile.
         """
@@ -87,8 +85,14 @@ class OnCard(CardSpace):
         if shared is not None:
             self._taken = [each for each in self._taken if each is not shared]
             self.card.keep(shared)
-            self.left.append((own, shared))
+            self._detached.append((own, shared))
         return own
+
+    def unchanged(self, state: State) -> list[tuple[Array, Shared]]:
+        """Arrays of a state that has ended, on the host and on the card, where both hold the same: none that was
+        taken.
+        """
+        return [(own, shared) for own, shared in self._detached if not any(own is taken for taken in state.taken)]
 
     def lists(self, lists: Lists) -> tuple[Array, Array]:
         """Begins and ends of lists in near memory, which stay there after the run."""
@@ -104,9 +108,7 @@ def make_frontier(session: Session) -> Frontier:
 
 
 @contextmanager
-def near_state(
-    session: Session, program: Program, state: State, frontier: Frontier, cache: Cache
-) -> Iterator[OnCard | None]:
+def near_state(session: Session, state: State, frontier: Frontier, cache: Cache) -> Iterator[OnCard | None]:
     """While inside, a GPU has the state and the frontier in memory that both sides use; without a GPU nothing changes.
 
     At the end the cache lets go of the run's memory.
@@ -117,7 +119,7 @@ def near_state(
     assert isinstance(frontier, CudaFrontier)
     own = state.arrays  # a stream goes on with them
     with OnCard(session.card, session.near_memory.card_lists, session.near_memory.residency) as on:
-        exchange(program, state, tuple(on.reach(array) for array in own))
+        state.place(on.reach)
         try:
             frontier.attach(on)
             yield on
@@ -125,39 +127,7 @@ def near_state(
             own = tuple(on.detach(array, there) for array, there in zip(own, state.arrays, strict=True))
         finally:
             cache.detach()
-            exchange(program, state, own)
-
-
-def exchange(program: Program, state: State, fresh: tuple[Array, ...]) -> None:
-    """Replace the state's arrays, also where the program itself holds them, or views of them, as members or in lists,
-    tuples and dicts.
-    """
-    pairs = list(zip(state.arrays, fresh, strict=True))
-    for holder in (state.extra, vars(program)):
-        holder.update({name: replaced(value, pairs) for name, value in holder.items()})
-    state.arrays = fresh
-
-
-def replaced(value: Any, pairs: list[tuple[Array, Array]]) -> Any:
-    """What a program holds, with fresh arrays in place of old ones; whatever has none in it stays the same object."""
-    if isinstance(value, np.ndarray):
-        for old, new in pairs:
-            if value is old:
-                return new
-            if value.size and np.may_share_memory(value, old):
-                return same_view(value, old, new)
-    elif type(value) in (list, tuple, dict):
-        before = list(value.values()) if isinstance(value, dict) else list(value)
-        after = [replaced(each, pairs) for each in before]
-        if any(new is not old for old, new in zip(before, after, strict=True)):
-            return dict(zip(value, after, strict=True)) if isinstance(value, dict) else type(value)(after)
-    return value
-
-
-def same_view(view: Array, old: Array, new: Array) -> Array:
-    """The part of a fresh array that a view shows of the old one."""
-    begin = view.ctypes.data - old.ctypes.data
-    return np.ndarray(view.shape, view.dtype, new.data, begin, view.strides)
+            state.arrays = own
 
 
 class CudaWorker(Worker):
