@@ -22,6 +22,7 @@ came in parts, or was shared by threads, is updated after all others.
 
 from __future__ import annotations
 
+import functools
 import itertools
 from typing import Any
 
@@ -31,6 +32,7 @@ from isthmus import sizes
 from isthmus.kernels.scores import sweeps
 from isthmus.programs.checkpoint_checks import finite, real, truth
 from isthmus.programs.program import Array, Facts, NearEdges, Seen, State
+from isthmus.threads import Team
 
 # Change, relative to the sum, below which single precision may slow convergence: sums over a hub lose most.
 SINGLE = 1e-4
@@ -147,7 +149,7 @@ class Ranking:
                 self._over = 1.0
             self._change, rounded = found, slow or found <= SINGLE
         if rounded and self._single:
-            self._double(state)
+            state["shares"], self._single = as_doubles(state["shares"], self._n, self._team), False
             self._left = LEFT
             self._over = 1.0 if self._directed else self._over  # over-relaxation pays at first only
         self.steps = number + 1 >= self._max_iter or self._bound(self._left * self._change) <= self._tol
@@ -155,18 +157,6 @@ class Ranking:
 
     def _bound(self, change: float) -> float:
         return self._alpha / (1 - self._alpha) * change
-
-    def _double(self, state: State) -> None:
-        """Widen the shares to double precision in place: the upper half first, which overwrites none that is left to
-        read.
-        """
-        single, doubles, end = state["shares"], state["shares"].view(np.float64), self._n
-        while end:
-            half = (end + 1) // 2 if end > 1 else 0
-            to, of = doubles[half:end], single[half:end]
-            self._team.split(lambda a, b, to=to, of=of: np.copyto(to[a:b], of[a:b]), end - half)
-            end = half
-        state["shares"], self._single = doubles, False
 
     def remember(self, state: State) -> dict[str, Any]:
         numbers = (self._mass, self._stuck, self._over, self._left, self._change, self.steps, self.error_bound)
@@ -181,3 +171,20 @@ class Ranking:
         *numbers, steps, bound = kept["numbers"]
         self._mass, self._stuck, self._over, self._left, self._change = map(real, numbers)
         self.steps, self.error_bound = truth(steps), real(bound)
+
+
+def as_doubles(shares: Array, n: int, team: Team) -> Array:
+    """Widen `n` shares to double precision in place: the upper half first, which overwrites none that is left to
+    read.
+    """
+    doubles, end = shares.view(np.float64), n
+    while end:
+        half = (end + 1) // 2 if end > 1 else 0
+        to, of = doubles[half:end], shares[half:end]
+        team.split(functools.partial(copy_part, to, of), end - half)
+        end = half
+    return doubles
+
+
+def copy_part(to: Array, of: Array, first: int, last: int) -> None:
+    np.copyto(to[first:last], of[first:last])
