@@ -12,8 +12,8 @@ from typing import Any
 from unittest import mock
 
 from isthmus.cache.vertex_cache import VertexCache
+from isthmus.devices import cpu
 from isthmus.devices.model import costs, figures
-from isthmus.runtime.near import near_memory
 from published.cases import Case
 from published.lab import ALGORITHMS, Lab, Run, Section, mean, times
 
@@ -305,7 +305,7 @@ def caches(**how: Any) -> Iterator[list[VertexCache]]:
         made.append(VertexCache(*arguments, **how))
         return made[-1]
 
-    with mock.patch.object(near_memory, "VertexCache", make):
+    with mock.patch.object(cpu, "VertexCache", make):
         yield made
 
 

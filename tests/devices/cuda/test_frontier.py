@@ -10,11 +10,11 @@ from tests.gpus import LazyCard
 from tests.programs.ways import columns, skewed
 
 import isthmus as ist
+from isthmus.devices import run_clock
 from isthmus.devices.cuda import device as cuda_device
 from isthmus.devices.cuda.frontier import CudaFrontier
 from isthmus.devices.cuda.gpu_lists import CardLists
 from isthmus.devices.cuda.worker import OnCard
-from isthmus.devices import run_clock
 from isthmus.graph.lists import Lists
 from isthmus.graph.partition import cut
 from isthmus.kernels.compile import cuda_module

@@ -20,7 +20,7 @@ from isthmus.kernels.changing.packed_array import DELETE, REWEIGH
 from isthmus.kernels.compile.compile_clock import clock
 from isthmus.kernels.stream import correction
 from isthmus.programs.dependencies import STATE_BYTES, with_room
-from isthmus.programs.program import Facts, Program, State
+from isthmus.programs.program import Facts, Program
 from isthmus.stream.maintain.maintained import DIFFERENCE, Array, Differences, Effort, with_spare
 from isthmus.stream.maintain.propagation import NOBODY_ACTIVE, Propagating
 
@@ -142,6 +142,7 @@ class MaintainedMonotone(Propagating):
         return (Differences(vertices[:found], old[:found], new[:found]),)
 
     def answer(self, arrays: tuple[Array, ...], facts: Facts, reached: Any) -> tuple[dict[str, Array], dict[str, Any]]:
-        state = State(arrays, None, self.state.params, self.state.extra, over=True)
+        state = self.state.like(arrays)
+        state.over = True
         columns = self.program.result(state, facts)
         return columns, self.program.summary(columns, state)

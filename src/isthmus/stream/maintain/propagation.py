@@ -5,12 +5,9 @@ What improves is followed by one thread while it is little and edges are near, e
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 
 from isthmus import sizes
-from isthmus.devices.cuda.worker import exchange
 from isthmus.graph.changing.change import Change
 from isthmus.kernels.changing.packed_array import DELETE
 from isthmus.kernels.loops import skeleton
@@ -107,9 +104,7 @@ class Propagating(Maintained):
 
     def _lodge(self) -> None:
         """Let the state's arrays lie where they can stay from batch to batch."""
-        there = self.reads.place_state(self, self.state.arrays)
-        if there is not self.state.arrays:
-            exchange(self.program, self.state, there)
+        self.state.arrays = self.reads.place_state(self, self.state.arrays)
 
     def _own_values(self, facts: Facts) -> Array:
         """Initial values by vertex."""
@@ -180,7 +175,7 @@ class Propagating(Maintained):
                 count,
             ]
             arrays[self.position + 1][changes[: int(count[0])]] = 1
-            self.state = State(tuple(arrays), None, self.state.params, self.state.extra)
+            self.state = self.state.like(tuple(arrays))
             self._lodge()
             lost = self.corrector.lost
             self._make_tools(self.facts())
@@ -270,7 +265,7 @@ class Propagating(Maintained):
         n = self.graph.vertices
         if not n or (starts is not None and not np.asarray(starts).size):
             return
-        program = self._remembered(replace(self.state, start=starts))
+        program = self._remembered(self.state.like(self.state.arrays, starts))
         self.session.near_memory.follow(self.graph.snapshot)
         run = execute(program, self.session, quiet, None, None)
         self.reads.ran(run)
