@@ -585,7 +585,7 @@ def test_loops_of_a_program_s_own_are_refused(use: Any, graph: Any, begun: bool)
     if not begun:
         program.more = True
     with pytest.raises(
-        OptionError, match=r"^viewing does not run on a GPU: its own loops \(Program.loops\) are compiled for the proc"
+        OptionError, match=r"^counting does not run on a GPU: its own loops \(Program.loops\) are compiled for the proc"
     ):
         ist.run(program, graph, **HOW)
     assert card.held == {}
