@@ -245,9 +245,14 @@ class CudaMemory(ModelMemory):
 
 
 def refuse_held(program: Program, state: State) -> None:
-    """Raise ProgramError if a program holds an array of its state: it would not see what kernels write."""
+    """Raise ProgramError if a program holds an array of its state: it would not see what kernels write.
+
+    Arrays that it was made with are its inputs, and nothing writes into them.
+    """
+    inputs = list(arrays_in(program.given))
+    written = [own for own in state.arrays if not any(np.may_share_memory(own, each) for each in inputs)]
     for name, value in (*vars(program).items(), *state.extra.items()):
-        if any(np.may_share_memory(array, own) for array in arrays_in(value) for own in state.arrays):
+        if any(np.may_share_memory(array, own) for array in arrays_in(value) for own in written):
             ask = "ask for it with state.arrays whenever it is needed: a GPU has the state in memory of its own"
             raise ProgramError(f"{program.name}: holds an array of its state in `{name}`; {ask}")
 
