@@ -326,11 +326,8 @@ def ways() -> list[Way]:
 def how(way: Way) -> dict[str, Any]:
     """The options of a run that goes this way."""
     recipe, far, budget, threads, _ = way
-    where = {
-        "ram": {"far": "ram"},
-        "model": {"device": "model:rtx2080ti"},
-        "recorder": {"device": recorder.Recorder.kind},
-    }
+    devices = {"model": "model:rtx2080ti", "recorder": recorder.Recorder.kind}
+    where = {"far": "ram"} if far == "ram" else {"device": devices[far]} if far in devices else {}
     return {"policy": recipe, "memory": budget, "threads": threads, **where}
 
 
