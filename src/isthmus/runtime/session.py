@@ -16,7 +16,6 @@ import os
 import threading
 import weakref
 from contextlib import ExitStack
-from dataclasses import replace
 from pathlib import Path
 from typing import Any, Self, Unpack
 
@@ -34,16 +33,7 @@ from isthmus.programs.program import Program
 from isthmus.runtime.call import Call, Rehearsal
 from isthmus.runtime.checkpoint.checkpoint import checkpoints_of
 from isthmus.runtime.near.near_memory import NearMemory
-from isthmus.runtime.options import (
-    SESSION,
-    CallOptions,
-    SessionOptions,
-    Settings,
-    check_call,
-    quiet,
-    refuse_unknown,
-    split,
-)
+from isthmus.runtime.options import SESSION, CallOptions, SessionOptions, Settings, call_settings, refuse_unknown, split
 from isthmus.runtime.results.kinds import result_of
 from isthmus.runtime.results.result import Result
 from isthmus.runtime.trace import provenance
@@ -107,7 +97,7 @@ class Session:
         self._release.atexit = False
 
     def _take(self, choice: Choice) -> None:
-        self.settings = replace(self.settings, device=choice.device)
+        self.settings = self.settings.changed(device=choice.device)
         self.notes = [choice.note] if choice.note else []
         self._chosen = is_gpu(choice.device)
 
@@ -199,8 +189,8 @@ class Session:
     def _called(self, algorithm: Algorithm, args: tuple[Any, ...], own: dict[str, Any], **options: Any) -> Result:
         date = provenance.now()
         algorithm.check(args, own)
-        check_call(options)
-        watch, say, rehearse = options.pop("watch", quiet), options.pop("say", None), options.pop("rehearse", None)
+        options = call_settings(options)
+        watch, say, rehearse = (options.pop(name) for name in ("watch", "say", "rehearse"))
         if os.getpid() != self._process:
             raise IsthmusError(
                 "the session was opened before this process was forked, and its threads are not here; open a "

@@ -61,10 +61,10 @@ def compared(
     report: Path | None,
     json: Json,
 ) -> None:
-    from isthmus.cli.algorithms import names
     from isthmus.cli.commands.follow import batches, notes_about
     from isthmus.cli.console import err, say, show_json
     from isthmus.cli.program_texts import parse
+    from isthmus.cli.shell_options import names
     from isthmus.graph.graph import open_graph
     from isthmus.runtime.trace.provenance import from_shell
     from isthmus.stream.stream_comparison import compare_streams
