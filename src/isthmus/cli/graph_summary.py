@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from isthmus.graph.graph import Graph
-    from isthmus.graph.ingest.ingest import Report
+    from isthmus.graph.ingest.cleaning import Report
 
 
 def built(build: Callable[[Any], Graph], as_json: bool, verb: str) -> None:

@@ -14,9 +14,10 @@ from isthmus.errors import OptionError
 from isthmus.graph.formats import ReadOptions, open_source
 from isthmus.graph.formats.isthmus_store import StoreSource
 from isthmus.graph.graph import Graph
+from isthmus.graph.ingest.cleaning import Cleaning, Report
 from isthmus.graph.ingest.edges import EdgeSource
 from isthmus.graph.ingest.generators import KINDS, PRESETS, Generator, WeightRange
-from isthmus.graph.ingest.ingest import Cleaning, Ingest, Report
+from isthmus.graph.ingest.ingest import Ingest
 from isthmus.graph.store.store import MemoryStore, Store
 from isthmus.graph.store.writer import MemoryWriter, StoreWriter
 from isthmus.memory import Budget
