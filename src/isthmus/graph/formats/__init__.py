@@ -106,9 +106,9 @@ def open_source(what: Any, options: ReadOptions) -> EdgeSource:
             raise unknown_option(sorted(options.own))
         if isinstance(what, EdgeSource):
             return what
-        from isthmus.graph.reading import tables
+        from isthmus.graph.reading.python_objects import open_object
 
-        return tables.open_object(what, options)
+        return open_object(what, options)
     path = Path(what)
     if not path.exists():
         if (

@@ -26,8 +26,8 @@ from isthmus.graph.formats.text import LOOK, Lines
 from isthmus.graph.ingest.edges import EdgeBlock, EdgeSource
 from isthmus.graph.ingest.names import encode
 from isthmus.graph.reading import column_names
+from isthmus.graph.reading.arrow_columns import WIDTHS, as_key, check_weights
 from isthmus.graph.reading.format import Format
-from isthmus.graph.reading.tables import WIDTHS, as_key, check_weights
 from isthmus.messages import option
 from isthmus.threads import Pool
 

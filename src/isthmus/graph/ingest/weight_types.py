@@ -76,7 +76,7 @@ class WeightTypes:
             lists = finish(keys, weights)
             if isinstance(source, Generator):
                 lists.weights = source.weigh(lists, backward)
-            else:
+            elif self.stored is not None:
                 lists.weights = self.converted(lists.weights, self.stored)
             return lists
 
