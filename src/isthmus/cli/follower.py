@@ -146,18 +146,13 @@ class Follower:
             {**report.as_dict(), **({"check": checked} if checked is not None else {})}
             for report, checked in self._with_checks()
         ]
-        changes, arrived = sum(report.changes for report in self._reports), [report.arrival for report in self._reports]
-        applied = sum(report.seconds["total"] for report in self._reports)
         return {
             "batches": rows,
             "graph": {"vertices": graph.vertices, "edges": graph.edges, "edge_bytes": graph.edge_bytes},
             "programs": {name: self._described(name) for name in live},
             "device": live.device,
             **self._transfer(),
-            "changes": changes,
-            "rate": changes / applied if applied else None,
-            "arrival_rate": changes / sum(arrived) if arrived and all(arrived) else None,  # type: ignore[arg-type]
-            "keeps_up": all(report.keeps_up for report in self._reports) if arrived and all(arrived) else None,
+            **self._rates(),
             "check": {"ok": not any(self._checks), "batches": len(self._checks)} if check else None,
             "seconds": {"open": self._opened, **seconds, "total": time.perf_counter() - self._begin},
             "log": self._log.facts(),
@@ -166,6 +161,19 @@ class Follower:
             "written": self._outputs.written,
             "failed": None if failed is None else str(failed),
             "repeat": {**self._origin, "updates": updates},
+        }
+
+    def _rates(self) -> dict[str, Any]:
+        """Changes, how fast they were applied and, if they have times, how fast they arrive."""
+        changes = sum(report.changes for report in self._reports)
+        applied = sum(report.seconds["total"] for report in self._reports)
+        arrivals = [report.arrival for report in self._reports if report.arrival]
+        timed = bool(self._reports) and len(arrivals) == len(self._reports)
+        return {
+            "changes": changes,
+            "rate": changes / applied if applied else None,
+            "arrival_rate": changes / sum(arrivals) if timed else None,
+            "keeps_up": all(report.keeps_up for report in self._reports) if timed else None,
         }
 
     def _transfer(self) -> dict[str, Any]:

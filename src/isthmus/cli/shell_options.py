@@ -56,30 +56,39 @@ def run_option_of(parameter: RunParameter) -> inspect.Parameter:
 
 def read(algorithm: Algorithm, given: Given, graph: Any) -> Given:
     """Options as an algorithm takes them: words that name vertices become vertex ids, files become arrays."""
-    from isthmus.cli.array_files import read_array, read_arrays, read_sizes
+    from isthmus.cli.array_files import read_arrays
 
     found: Given = {}
-    names = [parameter.name for parameter in algorithm.parameters]
-    for parameter in algorithm.parameters:
-        if parameter.option.kind is Kind.ARRAYS and given[parameter.name] is not None:
-            found |= read_arrays(
-                given[parameter.name], parameter.name, *(name for name in names if name != parameter.name)
-            )
+    all_names = [parameter.name for parameter in algorithm.parameters]
+    for name, kind in ((each.name, each.option.kind) for each in algorithm.parameters):
+        if kind is Kind.ARRAYS and given[name] is not None:
+            found |= read_arrays(given[name], name, *(other for other in all_names if other != name))
     for parameter in algorithm.parameters:
         name, kind, value = parameter.name, parameter.option.kind, given[parameter.name]
-        if kind is Kind.VERTEX:
-            found[name] = start_from(value, graph)
-        elif kind is Kind.ARRAYS or (value is None and not parameter.required) or (kind is Kind.VERTICES and not value):
-            continue
-        elif kind is Kind.VERTICES:
-            found[name] = [graph.ids.parse(vertex) for vertex in value]
-        elif kind is Kind.BY_VERTEX:
-            found[name] = parse_numbers(value, graph, parameter.option.metavar or "NUMBER")
-        elif kind is Kind.ARRAY:
-            found[name] = read_array(value)
-        else:
-            found[name] = read_sizes(value) if kind is Kind.SIZES else value
+        absent = (value is None and not parameter.required) or (kind is Kind.VERTICES and not value)
+        if kind is Kind.VERTEX or (kind is not Kind.ARRAYS and not absent):
+            found[name] = value_of(parameter, value, graph)
     return found
+
+
+def value_of(parameter: Parameter, value: Any, graph: Any) -> Any:
+    """A value as an algorithm takes it."""
+    from isthmus.cli.array_files import read_array, read_sizes
+
+    match parameter.option.kind:
+        case Kind.VERTEX:
+            return start_from(value, graph)
+        case Kind.VERTICES:
+            return [graph.ids.parse(vertex) for vertex in value]
+        case Kind.BY_VERTEX:
+            return parse_numbers(value, graph, parameter.option.metavar or "NUMBER")
+        case Kind.ARRAY:
+            return read_array(value)
+        case Kind.SIZES:
+            return read_sizes(value)
+        case Kind.NAMES:
+            return names(value)
+    return value
 
 
 def parse_numbers(texts: list[str] | None, graph: Any, what: str) -> dict[Any, float] | None:

@@ -14,7 +14,7 @@ from typing import Any, get_args, get_type_hints
 
 from isthmus.cli.shell_options import names, run_option_of
 from isthmus.programs.parameter import Kind
-from isthmus.runtime.options import CALL, SESSION
+from isthmus.runtime.options import CALL, SESSION, RunParameter
 
 KEYWORD, REQUIRED = inspect.Parameter.KEYWORD_ONLY, inspect.Parameter.empty
 
@@ -25,19 +25,16 @@ class ShellSignature:
     def __init__(self, function: Callable[..., Any], without: tuple[str, ...] = ()) -> None:
         given = list(inspect.signature(function, eval_str=True).parameters.values())
         self._groups: dict[str, Any] = {each.name: each.annotation for each in given if is_dataclass(each.annotation)}
-        own, declared = list[inspect.Parameter](), set[str]()
+        own, run = list[inspect.Parameter](), list[str]()
         for each in given:
-            if each.kind is each.VAR_KEYWORD:
-                declared |= get_args(each.annotation)[0].__annotations__.keys() - set(without)
+            if each.kind is each.VAR_KEYWORD:  # **options: Unpack[Class]
+                run += [name for name in get_args(each.annotation)[0].__annotations__ if name not in without]
             else:
                 own += fields_of(each.annotation) if each.name in self._groups else [each]
-        session, call = (
-            [run_option_of(option) for name, option in known.items() if name in declared and option.option.in_shell]
-            for known in (SESSION, CALL)
-        )
-        required = [each for each in own if each.default is REQUIRED]
-        self.parameters = [*required, *session, *(each for each in own if each.default is not REQUIRED), *call]
-        self._names = {name for name in declared if {**SESSION, **CALL}[name].option.kind is Kind.NAMES}
+        own.sort(key=lambda each: each.default is not REQUIRED)
+        first = sum(each.default is REQUIRED for each in own)
+        self.parameters = [*own[:first], *shell_options(SESSION, run), *own[first:], *shell_options(CALL, run)]
+        self._names = {name for name in run if {**SESSION, **CALL}[name].option.kind is Kind.NAMES}
 
     def arguments(self, given: dict[str, Any]) -> dict[str, Any]:
         """The function's arguments, from options as the shell has parsed them."""
@@ -47,6 +44,11 @@ class ShellSignature:
             for name, cls in self._groups.items()
         }
         return {**made, **given}
+
+
+def shell_options(known: dict[str, RunParameter], names: list[str]) -> list[inspect.Parameter]:
+    """The options of a run among `names` that the shell has, in the order in which they are declared."""
+    return [run_option_of(each) for name, each in known.items() if name in names and each.option.in_shell]
 
 
 def fields_of(cls: Any) -> list[inspect.Parameter]:

@@ -205,7 +205,7 @@ def begins(name: str) -> tuple[bytes, ...]:
 
 def opening(path: Path, size: int = OPENING) -> bytes:
     """The first bytes of a file, decompressed; none if it cannot be read, which its format will report."""
-    from isthmus.graph.formats.text import CODECS, without_mark_bytes
+    from isthmus.graph.reading.text_lines import CODECS, without_mark_bytes
 
     try:
         with path.open("rb") as file:
