@@ -8,7 +8,7 @@ If edges do not fit in memory, it is tried once more with the edges on disk (`ed
 from __future__ import annotations
 
 from contextlib import ExitStack
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
 from isthmus.devices.choose import device_named
@@ -84,7 +84,7 @@ class StreamContext:
             self.merger = Merger(self.graph, room.changes)
         else:
             runs = memory_for_runs(self.graph, self.graph.near_bytes, programs, self.budget, self.session.team.size)
-        self.session.settings = replace(self.session.settings, memory=runs)
+        self.session.settings = self.session.settings.changed(memory=runs)
 
     def close(self) -> None:
         with self.graph.lock, ExitStack() as rest:  # a batch or a run of another thread reads the files
