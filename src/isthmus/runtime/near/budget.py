@@ -11,7 +11,7 @@ import sys
 from dataclasses import asdict, dataclass, field
 
 from isthmus import sizes
-from isthmus.cache import hot_subgraph, vertex_cache
+from isthmus.cache.ranking import RANKINGS
 from isthmus.devices.model.figures import Device
 from isthmus.errors import BudgetError, OptionError
 from isthmus.frontier import frontier_bytes
@@ -26,7 +26,7 @@ BUFFERS = 4  # two being filled, two being run
 # of 4 KB in a buffer: the narrower of its two zones then holds several lists whatever their alignment.
 LEAST_BLOCKS = 24
 ENOUGH = 4 << 20  # bytes of a buffer; larger ones read a little faster, but a cache saves more with the same memory
-INDEX_BYTES = {"vertices": vertex_cache.VERTEX_BYTES, "hot_subgraph": hot_subgraph.VERTEX_BYTES}  # per vertex, by cache
+INDEX_BYTES = {name: ranking.index_bytes for name, ranking in RANKINGS.items()}  # per vertex, by cache
 LEAST_PAGES = 64  # of 4 KB, where lists are read through pages
 
 

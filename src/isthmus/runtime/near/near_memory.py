@@ -16,20 +16,15 @@ from typing import Any, Protocol
 import numpy as np
 
 from isthmus.cache.cache import Cache
-from isthmus.cache.chunks import ChunkedLists
-from isthmus.cache.hot_subgraph import HotSubgraph
+from isthmus.cache.list_cache import HERE, ListCache
 from isthmus.cache.partition_cache import PartitionCache
-from isthmus.cache.uses import Uses
-from isthmus.cache.vertex_cache import VertexCache
+from isthmus.cache.ranking import RANKINGS
 from isthmus.devices.cuda.card import Card, Shared
-from isthmus.devices.cuda.chunks import CudaChunkedLists
 from isthmus.devices.cuda.disk_link import CudaDiskLink
 from isthmus.devices.cuda.gpu_lists import CardLists
 from isthmus.devices.cuda.host_memory import FarMemory
 from isthmus.devices.cuda.link import CudaLink
-from isthmus.devices.cuda.partition_cache import CudaPartitionCache
-from isthmus.devices.cuda.uses import CudaUses
-from isthmus.devices.cuda.vertex_cache import CudaVertexCache
+from isthmus.devices.cuda.list_cache import on_card
 from isthmus.devices.model.figures import Device
 from isthmus.devices.model.link import ModelLink
 from isthmus.engines.engine import Buffer, Engine, Resources, Side
@@ -423,13 +418,11 @@ def make_cache(split: Split, recipe: Recipe, sides: list[Side], memory: Array, t
     """The cache of the recipe, or one that keeps nothing."""
     if not split.cache:
         return Cache()
-    side, card = sides[0], link if isinstance(link, CudaLink) else None
+    side = sides[0]
     if recipe.cache == "partitions" and not (recipe.queue and len(sides) == 1):  # the queue keeps its own
-        return (PartitionCache if card is None else CudaPartitionCache)(sides, memory, side.block)
-    if recipe.cache == "vertices" and len(sides) == 1:
-        return VertexCache(side, memory, team) if card is None else CudaVertexCache(side, memory, card)
-    if recipe.cache == "hot_subgraph" and len(sides) == 1:
-        kinds = (side.target_dtype, side.weight_dtype if side.weight_width else None)
-        chunked, uses = (ChunkedLists, Uses) if card is None else (CudaChunkedLists, CudaUses)
-        return HotSubgraph([side.name], [side.lists], memory, kinds, team, chunked=chunked, uses=uses)
+        return PartitionCache(sides, memory, side.block)
+    if recipe.cache in RANKINGS and len(sides) == 1:
+        dtypes = (side.target_dtype, side.weight_dtype if side.weight_width else None)
+        place = on_card(link) if isinstance(link, CudaLink) else HERE
+        return ListCache([side.name], [side.lists], memory, dtypes, team, RANKINGS[recipe.cache], place=place)
     return Cache()

@@ -9,7 +9,7 @@ import weakref
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
-from isthmus.cache.hot_subgraph import VERTEX_BYTES
+from isthmus.cache.ranking import USES
 from isthmus.errors import BudgetError, OptionError
 from isthmus.graph.changing.changing_graph import ChangingGraph
 from isthmus.memory import format_size, parse_size
@@ -55,7 +55,7 @@ class DeviceSession(Session):
         weights = snapshot.weighted and any(program.reads_weights() for program in programs)
         self._sides = sides = sorted({snapshot.stored(side) for side in ("out", "in")})
         entry = snapshot.target_bytes + (snapshot.weight_bytes if weights else 0)
-        index = VERTEX_BYTES * len(sides) * snapshot.vertices if self.recipe.hot else 0
+        index = USES.index_bytes * len(sides) * snapshot.vertices if self.recipe.hot else 0
         room = near_room(
             memory, model.near.bytes, self._vertex_bytes() + index, len(sides) * snapshot.arcs * entry, model.gpu
         )
