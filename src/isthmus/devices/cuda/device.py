@@ -15,11 +15,8 @@ from typing import Any
 
 import numpy as np
 
-from isthmus.cache.cache import Cache
-from isthmus.cache.hot_subgraph import HotSubgraph
 from isthmus.devices.cpu import RunParts
 from isthmus.devices.cuda.card import Card, NumbaCard, Shared
-from isthmus.devices.cuda.chunks import CudaChunkedLists
 from isthmus.devices.cuda.columns import GpuColumns
 from isthmus.devices.cuda.disk_link import CudaDiskLink
 from isthmus.devices.cuda.frontier import CudaFrontier
@@ -27,10 +24,8 @@ from isthmus.devices.cuda.gpu_costs import CardCosts, costs_file, recall, rememb
 from isthmus.devices.cuda.gpu_lists import CardLists
 from isthmus.devices.cuda.host_memory import FarMemory
 from isthmus.devices.cuda.link import CudaLink
+from isthmus.devices.cuda.list_cache import on_card
 from isthmus.devices.cuda.measurement import TRIAL, CardSamples, Trial, measure_card
-from isthmus.devices.cuda.partition_cache import CudaPartitionCache
-from isthmus.devices.cuda.uses import CudaUses
-from isthmus.devices.cuda.vertex_cache import CudaVertexCache
 from isthmus.devices.cuda.worker import CudaWorker, OnCard
 from isthmus.devices.device import DeviceInfo
 from isthmus.devices.model.device import ModelledGpu, ModelMemory
@@ -38,7 +33,6 @@ from isthmus.devices.model.figures import PREFIX, GpuFigures, find
 from isthmus.devices.model.launches import Launches
 from isthmus.devices.model.link import ModelLink
 from isthmus.devices.worker import LiveValues, Worker
-from isthmus.engines.engine import Side
 from isthmus.errors import NotOnGpu, OptionError, ProgramError
 from isthmus.frontier import Frontier
 from isthmus.graph.far import FarArray
@@ -53,7 +47,6 @@ from isthmus.link.profile.measurement import Say, ignore
 from isthmus.link.whole_arrays import read_array
 from isthmus.memory import DEFAULT_SHARE, available, format_size
 from isthmus.messages import option
-from isthmus.policies.recipe import Recipe
 from isthmus.programs.program import Program
 from isthmus.programs.state import State
 from isthmus.progress import SILENT, Progress
@@ -197,20 +190,9 @@ class CudaMemory(ModelMemory):
     def frontier(self) -> Frontier:
         return CudaFrontier(self.snapshot.vertices, self._team.size)
 
-    def cache(self, recipe: Recipe, sides: list[Side], memory: Array, link: Link) -> Cache:
-        if self.residency is not None or not memory.size:
-            return super().cache(recipe, sides, memory, link)
-        side = sides[0]
+    def cache_place(self, link: Link) -> Any:
         assert isinstance(link, CudaLink)
-        if recipe.cache == "partitions" and not (recipe.queue and len(sides) == 1):
-            return CudaPartitionCache(sides, memory, side.block)
-        if recipe.cache == "vertices" and len(sides) == 1:
-            return CudaVertexCache(side, memory, link)
-        if recipe.cache == "hot_subgraph" and len(sides) == 1:
-            kinds = (side.target_dtype, side.weight_dtype if side.weight_width else None)
-            given = ([side.name], [side.lists], memory, kinds, self._team)
-            return HotSubgraph(*given, chunked=CudaChunkedLists, uses=CudaUses)
-        return Cache()
+        return on_card(link)
 
     @contextmanager
     def running(self, parts: RunParts) -> Iterator[Worker]:
