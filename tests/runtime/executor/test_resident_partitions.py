@@ -87,10 +87,10 @@ def test_a_rerun_follows_all_marked_vertices_it_can(graph: Any, tmp_path: Any, m
     found: list[tuple[bool, int]] = []
     pieces = StayingPartitions.pieces
 
-    def spy(self: StayingPartitions, unit: int, delivery: Any) -> Any:
-        made = pieces(self, unit, delivery)
-        if self._unit_states.runs[unit]:
-            found.append((self._frontier.list is not None, len(made)))
+    def spy(self: StayingPartitions, delivery: Any, frontier: Any) -> Any:
+        made = pieces(self, delivery, frontier)
+        if self._units.runs[delivery.task.partitions[0]]:
+            found.append((frontier.list is not None, len(made)))
         return made
 
     monkeypatch.setattr(StayingPartitions, "pieces", spy)
