@@ -17,6 +17,7 @@ from isthmus.runtime.execute import execute
 from isthmus.runtime.options import quiet
 from isthmus.runtime.session import Session
 from isthmus.stream.maintain.maintained import DIFFERENCE, Array, Differences, Maintained, with_spare
+from isthmus.stream.maintain.neighbours import Neighbours
 
 
 class MaintainedCounts(Maintained):
@@ -30,6 +31,7 @@ class MaintainedCounts(Maintained):
     def __init__(self, program: Program, session: Session, name: str | None = None) -> None:
         super().__init__(session)
         self.program, self.name, self.columns = program, name or program.name, program.columns
+        self._neighbours = Neighbours(self)
 
     @property
     def sides(self) -> tuple[str, ...]:
@@ -68,18 +70,14 @@ class MaintainedCounts(Maintained):
         self._values[before:n] = 0
 
     @property
-    def _lists(self) -> tuple[int, Any, Any]:
-        """(number of sides, lists of out-edges, lists of in-edges), as kernels take them."""
-        return len(self.sides), self.graph.sides["out"].arrays()[:3], self.graph.sides["in"].arrays()[:3]
-
-    @property
     def _noted(self) -> tuple[Array, Array, Array]:
         """Marks of the vertices that have changed, their list and its length."""
         return self._changed, self._changes, self._count
 
     def near_bytes(self, vertices: int) -> int:
         """Also differences of this batch and the last, the published numbers, and those of a run from scratch."""
-        return (8 + 1 + 4 + self.more_bytes) * with_spare(vertices) + vertices * (2 * DIFFERENCE + 8 + 8)
+        arrays = (8 + 1 + 4 + self.more_bytes) * with_spare(vertices) + vertices * (2 * DIFFERENCE + 8 + 8)
+        return arrays + self._neighbours.near_bytes(vertices)
 
     def running(self) -> Program:
         return self._from_scratch()

@@ -20,9 +20,7 @@ from isthmus.runtime.session import Session
 from isthmus.stream.maintain.accumulative import MaintainedAccumulative
 from isthmus.stream.maintain.by_source import MaintainedBySource
 from isthmus.stream.maintain.cores import MaintainedCores
-from isthmus.stream.maintain.far_cores import MaintainedFarCores
 from isthmus.stream.maintain.far_scores import MaintainedFarSpreading
-from isthmus.stream.maintain.far_triangles import MaintainedFarTriangles
 from isthmus.stream.maintain.maintained import Maintained
 from isthmus.stream.maintain.maintained_scores import MaintainedSpreading
 from isthmus.stream.maintain.maintained_triangles import MaintainedTriangles
@@ -36,12 +34,7 @@ MAINTAINERS: dict[Any, Callable[[Any, Session, str | None], Maintained]] = {  # 
     CoreNumber: MaintainedCores,
     TriangleCount: MaintainedTriangles,
 }
-FAR_MAINTAINERS = {
-    **MAINTAINERS,
-    Spreading: MaintainedFarSpreading,
-    CoreNumber: MaintainedFarCores,
-    TriangleCount: MaintainedFarTriangles,
-}
+FAR_MAINTAINERS = {**MAINTAINERS, Spreading: MaintainedFarSpreading}
 
 
 @dataclass(frozen=True)
