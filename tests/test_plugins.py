@@ -78,7 +78,7 @@ def test_a_folder_is_listed_without_importing_it():
         "import sys; from isthmus import plugins; "
         "assert 'zero_copy' in plugins.built_in('isthmus.engines'); "
         "assert [d.name for d in plugins.declarations('isthmus.engines', 'Engine')]; "
-        "from isthmus.cli import listing; listing.recipes(), listing.formats(); "
+        "from isthmus.cli import help_lists; help_lists.recipes(), help_lists.formats(); "
         "print([name for name in sys.modules if name.split('.')[0] in ('numba', 'numpy', 'pyarrow')])"
     )
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "[]\n"

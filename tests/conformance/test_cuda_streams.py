@@ -16,11 +16,11 @@ from typing import Any
 
 import numpy as np
 import pytest
-from tests.cache.test_cuda_uses import Weighed
 from tests.conformance.test_cuda import card, tight
+from tests.devices.cuda.test_uses import Weighed
 from tests.gpus import FailingCard, LazyCard
+from tests.stream.devices.test_reads import filled, programs
 from tests.stream.edits import Model
-from tests.stream.test_reads import filled, programs
 
 import isthmus as ist
 from isthmus.devices import choose
@@ -32,7 +32,7 @@ from isthmus.kernels.compile import cuda_module
 from isthmus.kernels.stream import correction
 from isthmus.stream.devices import cuda_reads
 from isthmus.stream.devices.cuda_reads import CudaReads, address
-from isthmus.stream.devices.cuda_vertex_list import DeviceInfo
+from isthmus.stream.devices.cuda_vertex_list import DeviceVertexList
 from isthmus.stream.maintain.monotone import MaintainedMonotone
 from isthmus.stream.stream_recipes import RECIPES
 
@@ -479,7 +479,7 @@ class CountingCard(LazyCard):
 def test_memory_is_free_before_more_is_taken_in_its_place() -> None:
     card = CountingCard()
     with CardSpace(card) as space:
-        listed = DeviceInfo(space)
+        listed = DeviceVertexList(space)
         for vertices in (1000, 2000):
             card.alive.clear()
             listed.reserve(vertices)

@@ -11,13 +11,13 @@ import pytest
 from tests import cases as kinds
 from tests import oracles
 from tests.covering import covering, missed
-from tests.programs.test_betweenness_centrality import scaled
-from tests.programs.test_circuit import solved_sparsely
-from tests.programs.test_core_number import peeled
-from tests.programs.test_label_propagation import propagated
-from tests.programs.test_minimum_spanning_forest import found, kruskal
-from tests.programs.test_strongly_connected_components import smallest
-from tests.programs.test_triangle_count import coefficients, counts
+from tests.programs.algorithms.test_betweenness_centrality import scaled
+from tests.programs.algorithms.test_circuit import solved_sparsely
+from tests.programs.algorithms.test_core_number import peeled
+from tests.programs.algorithms.test_label_propagation import propagated
+from tests.programs.algorithms.test_minimum_spanning_forest import found, kruskal
+from tests.programs.algorithms.test_strongly_connected_components import smallest
+from tests.programs.algorithms.test_triangle_count import coefficients, counts
 
 import isthmus as ist
 

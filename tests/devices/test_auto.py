@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 import pytest
+from tests.devices.cuda.test_gpu_costs import FAST
 from tests.gpus import LazyCard
-from tests.link.test_card_costs import FAST
 from tests.programs.ways import columns, skewed
 
 import isthmus as ist

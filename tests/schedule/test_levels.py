@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.schedule.unit_states_of import come, marks, run
+from tests.schedule.unit_states import come, marks, run
 
 from isthmus.schedule.levels import UNDER_WAY, Levels, levels
 from isthmus.schedule.schedule import COMING, FAR, NEAR, NONE, RUNNING, UnitStates

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from tests.schedule.unit_states_of import come
+from tests.schedule.unit_states import come
 
 from isthmus.schedule.plain import Plain
 from isthmus.schedule.schedule import NONE, UnitStates

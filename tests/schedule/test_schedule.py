@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from tests.schedule.unit_states_of import marks, run
+from tests.schedule.unit_states import marks, run
 
 from isthmus.schedule.schedule import COMING, FAR, NEAR, NONE, RUNNING, Schedule, UnitStates, first
 

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 from tests.faults.memory import BESIDE, MEASURING
 from tests.stream.answers import cases
-from tests.stream.test_residuals import by_all, by_place
+from tests.stream.maintain.test_residuals import by_all, by_place
 
 import isthmus as ist
 

@@ -6,6 +6,9 @@ from __future__ import annotations
 
 from typing import Any
 
+# Imported for their claims.
+from isthmus.networkx import centrality, component_functions, path_functions, reach, spanning  # noqa: F401
+from isthmus.networkx import triangle_functions as _  # noqa: F401
 from isthmus.networkx.backend_graph import BackendGraph
 from isthmus.networkx.claims import CLAIMS
 from isthmus.networkx.conversions import convert_from_nx, convert_to_nx

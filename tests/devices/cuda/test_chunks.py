@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests import sides
-from tests.cache.test_cuda_vertex_cache import small
 from tests.cache.test_vertex_cache import iterate
+from tests.devices.cuda.test_vertex_cache import small
 from tests.gpus import LazyCard
 
 from isthmus.cache.chunks import ChunkedLists

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 from tests import sides
-from tests.cache.test_cuda_chunks import DEGREES, N, two
+from tests.devices.cuda.test_chunks import DEGREES, N, two
 from tests.gpus import LazyCard
 
 from isthmus.cache.hot_subgraph import VERTEX_BYTES, HotSubgraph

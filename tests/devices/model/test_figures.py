@@ -13,7 +13,7 @@ from isthmus.devices.model.figures import SECTIONS, Device, builtin, find, parse
 from isthmus.errors import OptionError
 
 NAMES = ["a100", "a5000", "gh200", "gtx1080", "h100", "p100", "rtx2080ti"]
-WHOLE = (files("isthmus.link") / "profiles" / "rtx2080ti.toml").read_text("utf-8")
+WHOLE = (files("isthmus.devices.model") / "profiles" / "rtx2080ti.toml").read_text("utf-8")
 
 
 def test_what_comes_with_isthmus():

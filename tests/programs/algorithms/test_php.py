@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.programs.test_katz import matrix
+from tests.programs.algorithms.test_katz import matrix
 from tests.programs.ways import SETTINGS, build, graphs, hows, orders, skewed, tight_ways
 
 import isthmus as ist

@@ -266,7 +266,7 @@ def test_edges_may_fit_the_next_time(undirected, folder):
 SCRIPT = """
 import os, signal, sys
 import isthmus as ist
-from tests.runtime.test_checkpoint import RUNS
+from tests.runtime.checkpoint.test_checkpoint import RUNS
 
 def watch(iteration):
     if iteration.number == int(sys.argv[4]):

@@ -72,7 +72,7 @@ def graph(*weights: float) -> Any:
 def refused(program: Any, on: Any, text: str) -> None:
     with pytest.raises(ist.ProgramError, match=re.escape(text)) as found:
         ist.stream(on, [program])
-    assert "test_qualify.py:" in str(found.value) and "    def " in str(found.value), "with file, line and text"
+    assert "test_qualification.py:" in str(found.value) and "    def " in str(found.value), "with file, line and text"
 
 
 def test_a_value_that_improves_along_a_cycle(judge: str) -> None:

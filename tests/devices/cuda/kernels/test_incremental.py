@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from tests.kernels.cuda.test_correction import DEGREES, OFFSETS, ROWS, TARGETS, N, listed, taken
+from tests.devices.cuda.kernels.test_correction import DEGREES, OFFSETS, ROWS, TARGETS, N, listed, taken
 
 from isthmus.devices.cuda.kernels import incremental
 from isthmus.devices.cuda.kernels.skeleton import WIDTHS
