@@ -63,14 +63,14 @@ def assert_trees(live: Any, model: Model) -> None:
     """Every reached vertex but the source has a parent, along an edge that gives it its value."""
     users = live.graph.changing_ids.users().tolist()
     for name in ("bfs", "sssp"):
-        program = live._programs[name]
+        program = live.batches.programs[name]
         for v, user in enumerate(users):
-            parent = int(program.parents[v])
+            parent = int(program.state.parents[v])
             if parent == NOBODY:
-                assert user == model.source or program.values[v] == 2**63 - 1
+                assert user == model.source or program.state.values[v] == 2**63 - 1
             else:
                 weight = model.edges[model.key(users[parent], user)]
-                assert program.values[v] == program.values[parent] + (1 if name == "bfs" else weight)
+                assert program.state.values[v] == program.state.values[parent] + (1 if name == "bfs" else weight)
 
 
 def assert_as_read_anew(live: Any, model: Model) -> None:

@@ -19,7 +19,7 @@ import time
 from collections.abc import Mapping
 from itertools import pairwise
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from isthmus import __version__
 from isthmus.errors import OptionError, StoreError
@@ -37,7 +37,6 @@ from isthmus.graph.store.sealed_json import sealed
 from isthmus.graph.store.store import is_store
 from isthmus.memory import parse_size
 from isthmus.messages import option
-from isthmus.stream.edge_location import EdgeLocation
 from isthmus.stream.input.batch_columns import Kinds
 from isthmus.stream.input.sources import Updates
 from isthmus.stream.log import segments, stream_checkpoints
@@ -49,6 +48,9 @@ from isthmus.stream.log.records import Place, encode
 from isthmus.stream.log.recovery import FORMAT, NAME, VERSION, Recovered, manifest_of, recovered
 from isthmus.stream.log.unlogged import Unlogged
 from isthmus.threads import uninterrupted
+
+if TYPE_CHECKING:
+    from isthmus.stream.context import StreamContext
 
 LEAST_LOG = 64 << 20  # bytes of log that are worth a checkpoint
 KEPT = 2  # checkpoints
@@ -148,13 +150,13 @@ class Logged(Unlogged):
         """The programs that the folder remembers."""
         return list(recalled(self._manifest["programs"], str(self.path)))
 
-    def changing(self, graph: Graph | None, location: EdgeLocation) -> AdvancingGraph:
+    def changing(self, graph: Graph | None, context: StreamContext) -> AdvancingGraph:
         if self._is_new:
-            return self._merging_here(super().changing(graph, location))
+            return self._merging_here(super().changing(graph, context))
         stream_checkpoints.clear(self.path)
         merged_store.sweep(self.path)
         remove_abandoned(self.path / NAME)
-        found = self._recovered = recovered(self.path, self._seed, location)
+        found = self._recovered = recovered(self.path, self._seed, context)
         self._acknowledged, self._since = found.acknowledged, found.bytes
         self.notes += found.notes
         return self._merging_here(found.graph)

@@ -4,17 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from isthmus.errors import OptionError
 from isthmus.graph.changing.advancing import AdvancingGraph
 from isthmus.graph.changing.change import Edits
 from isthmus.graph.graph import Graph
 from isthmus.messages import option
-from isthmus.stream.edge_location import EdgeLocation
 from isthmus.stream.input.batch_columns import Kinds
 from isthmus.stream.input.sources import Updates
 from isthmus.stream.log.records import Place
+
+if TYPE_CHECKING:
+    from isthmus.stream.context import StreamContext
 
 
 class Unlogged:
@@ -25,10 +27,10 @@ class Unlogged:
     def __init__(self) -> None:
         self.notes: list[str] = []  # what a person should know of it
 
-    def changing(self, graph: Graph | None, location: EdgeLocation) -> AdvancingGraph:
+    def changing(self, graph: Graph | None, context: StreamContext) -> AdvancingGraph:
         """The graph that the stream begins with."""
         assert graph is not None
-        return location.open(graph)
+        return context.open_graph(graph)
 
     def begin(self, graph: AdvancingGraph, programs: Mapping[str, Any]) -> None:
         """The stream is ready: batches may come."""

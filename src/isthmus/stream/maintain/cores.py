@@ -26,8 +26,10 @@ from isthmus.programs.dependencies import with_room
 from isthmus.programs.program import Program
 from isthmus.stream.maintain.counts import MaintainedCounts
 from isthmus.stream.maintain.maintained import Array, Effort
+from isthmus.stream.maintain.registry import maintains
 
 
+@maintains(CoreNumber)
 class MaintainedCores(MaintainedCounts):
     """Core numbers, and how many neighbours support each."""
 

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 
@@ -24,11 +23,13 @@ from isthmus.programs.program import Program
 from isthmus.stream.maintain.counts import MaintainedCounts
 from isthmus.stream.maintain.maintained import Array, Effort
 from isthmus.stream.maintain.neighbours import BothSides
+from isthmus.stream.maintain.registry import maintains
 
 LOW = 0xFFFFFFFF  # the half of a pair's key that holds its larger vertex
 PIECES = 16  # pieces of work per thread
 
 
+@maintains(TriangleCount)
 class MaintainedTriangles(MaintainedCounts):
     """How many triangles each vertex is in."""
 
@@ -97,7 +98,7 @@ class MaintainedTriangles(MaintainedCounts):
         self._touched[ends] = 0
 
     def _count_in(self, firsts: Array, seconds: Array, keys: Array, sign: int, lists: BothSides) -> int:
-        """Add `sign` for every triangle of these pairs, which are sorted by their first ends; returns the edges read."""
+        """Add `sign` for every triangle of these pairs, sorted by their first ends; returns the edges read."""
         cuts = np.concatenate([[0], np.flatnonzero(firsts[1:] != firsts[:-1]) + 1, [firsts.size]])
         given, noted = (firsts, seconds, cuts), (self._values, *self._noted)
 

@@ -65,7 +65,7 @@ class Neighbours:
             first = last
 
     def pair_batches(self, firsts: Array, seconds: Array) -> Iterator[tuple[slice, BothSides]]:
-        """Some of these pairs of vertices at a time, one at least, with the lists of both; equal firsts are together."""
+        """Some of these pairs of vertices at a time, at least one, with the lists of both; equal firsts adjoin."""
         if self._near:
             yield slice(0, firsts.size), self._in_memory(firsts)
             return
