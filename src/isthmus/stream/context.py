@@ -106,7 +106,7 @@ class StreamContext:
     # Opening
 
     def _open(self, graph: Graph | None, programs: list[Any], log: Unlogged) -> None:
-        """With edges in memory or on disk; if nobody has said where, in memory, or on disk if they do not fit."""
+        """With edges in memory or on disk; if no option says where, in memory, or on disk if they do not fit."""
         if self._on_disk is not None:
             self._open_all(graph, programs, log)
             return

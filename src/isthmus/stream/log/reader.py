@@ -16,7 +16,7 @@ from isthmus.errors import StoreError
 from isthmus.graph.changing.advancing import AdvancingGraph
 from isthmus.graph.changing.change import Edits
 from isthmus.graph.graph import Graph
-from isthmus.stream.log.program_record import recalled
+from isthmus.stream.log.program_record import requests_of
 from isthmus.stream.log.records import Place
 from isthmus.stream.log.recovery import Recovered, manifest_of, recovered
 from isthmus.stream.log.segments import opened
@@ -39,7 +39,7 @@ class ReadOnly(Unlogged):
         self.notes: list[str] = []
 
     def programs(self) -> list[Any]:
-        return list(recalled(self._manifest["programs"], str(self.path)))
+        return list(requests_of(self._manifest["programs"], str(self.path)))
 
     def changing(self, graph: Graph | None, context: StreamContext) -> AdvancingGraph:
         for left in reversed(range(TRIES)):

@@ -1,4 +1,4 @@
-"""What a stream asks of its log. This one keeps nothing: a batch is acknowledged when it is applied."""
+"""The interface of a stream's log. This one writes nothing: a batch is acknowledged when it is applied."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class Unlogged:
         """The stream is ready: batches may come."""
 
     def append(self, number: int, edits: Edits, id: str | None, place: Place | None) -> None:
-        """A batch can be applied, and is about to be. Raises StoreError if it cannot be kept."""
+        """A batch can be applied, and is about to be. Raises StoreError if it cannot be logged."""
         if id is not None:
             raise OptionError(
                 f"id: a stream without a log does not know which batches a retry repeats; give {option('log')}"

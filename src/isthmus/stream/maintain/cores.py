@@ -53,13 +53,13 @@ class MaintainedCores(MaintainedCounts):
                 given = (begins[first:last], ends[first:last], targets, first, self._values, self._supports)
                 self.team.split(partial(kernels.add_supports, *given), last - first)
 
-    def _make_room(self, used: int, room: int) -> None:
-        super()._make_room(used, room)
-        self._supports = with_room(self._supports, used, room)
-        self._stages, self._left = np.zeros(room, np.uint8), np.empty(room, np.int64)
-        self._seen, self._pile = np.empty(room, np.uint32), np.empty(room, np.uint32)
+    def _resize(self, used: int, capacity: int) -> None:
+        super()._resize(used, capacity)
+        self._supports = with_room(self._supports, used, capacity)
+        self._stages, self._left = np.zeros(capacity, np.uint8), np.empty(capacity, np.int64)
+        self._seen, self._pile = np.empty(capacity, np.uint32), np.empty(capacity, np.uint32)
         # by core number, which is at most the number of edges.
-        self._degrees = np.zeros(len(self.sides) * room + 1, np.int64)
+        self._degrees = np.zeros(len(self.sides) * capacity + 1, np.int64)
 
     def correct(self, change: Change) -> None:
         """Nothing: deleted edges are known without their lists."""

@@ -31,7 +31,7 @@ NO_VERTICES = np.empty(0, np.uint32)
 
 
 class CorrectionLoops(ABC):
-    """What `MaintainedMonotone` asks of the place where its state is. Methods that read lists return how many edges."""
+    """What `MaintainedMonotone` needs where its state is. Methods that read lists return the number of edges."""
 
     # On the old edges
 
@@ -84,7 +84,7 @@ class CorrectionLoops(ABC):
     def settle(self, starts: Array, most: int) -> tuple[int, Array]:
         """Let one thread follow these marked vertices, and all that improve by that, along about `most` edges.
 
-        Returns the edges followed, and the vertices that are left. Only asked where `Residency.settles`.
+        Returns the edges followed, and the vertices that are left. Only called where `Residency.settles`.
         """
         return 0, starts
 

@@ -1,4 +1,4 @@
-"""What maintained whole numbers share: an array with room for new vertices, and the list of those that a batch has
+"""Maintained whole numbers: an array with spare entries for new vertices, and the list of those that a batch has
 changed.
 """
 
@@ -54,19 +54,19 @@ class MaintainedCounts(Maintained):
         run = execute(self._from_scratch(), self.session, quiet, None, None)
         self._values = run.columns[self.main].astype(np.int64)
         self._changes, self._count = np.empty(0, np.uint32), np.zeros(1, np.int64)
-        self._make_room(n, with_spare(n))
+        self._resize(n, with_spare(n))
 
-    def _make_room(self, used: int, room: int) -> None:
+    def _resize(self, used: int, capacity: int) -> None:
         noted = self._changes[: int(self._count[0])]
-        self._values = with_room(self._values, used, room)
-        self._changed, self._changes = np.zeros(room, np.uint8), np.empty(room, np.uint32)
+        self._values = with_room(self._values, used, capacity)
+        self._changed, self._changes = np.zeros(capacity, np.uint8), np.empty(capacity, np.uint32)
         self._changed[noted], self._changes[: noted.size] = 1, noted
 
     def _grow(self) -> None:
-        """Make room for new vertices."""
+        """Have entries for new vertices."""
         n, before = self.graph.vertices, self._published.size
         if n > self._values.size:
-            self._make_room(before, n + n // 4 + 64)
+            self._resize(before, n + n // 4 + 64)
         self._values[before:n] = 0
 
     @property

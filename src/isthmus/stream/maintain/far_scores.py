@@ -141,11 +141,11 @@ class MaintainedFarSpreading(MaintainedSpreading):
         read = from_the_top(edges) + float((lists[1][pressing] - lists[0][pressing]).sum())
         costs = read + sizes.now.lone_list * (from_the_top(vertices) + pressing.size)
         at = needed = int(np.searchsorted(np.cumsum(totals), UNSENT * enough, side="right"))
-        while at < densities.BINS and (read[at] > self._neighbours.room or costs[at] > most):
+        while at < densities.BINS and (read[at] > self._neighbours.capacity or costs[at] > most):
             at += 1
         if (
             costs[at] > most
-            or read[at] > self._neighbours.room
+            or read[at] > self._neighbours.capacity
             or (at > needed and totals[at:].sum() < HALF * totals.sum())
         ):
             return 0.0, 0

@@ -41,9 +41,9 @@ class MaintainedTriangles(MaintainedCounts):
     def _from_scratch(self) -> Program:
         return TriangleCount(self.graph.directed)
 
-    def _make_room(self, used: int, room: int) -> None:
-        super()._make_room(used, room)
-        self._touched = np.zeros(room, np.uint8)
+    def _resize(self, used: int, capacity: int) -> None:
+        super()._resize(used, capacity)
+        self._touched = np.zeros(capacity, np.uint8)
         self._marks = [np.empty(0, np.uint8)] * self.team.size  # by member
 
     def correct(self, change: Change) -> None:

@@ -40,7 +40,7 @@ class Neighbours:
         return self._program.graph.lists_are_near
 
     @property
-    def room(self) -> int:
+    def capacity(self) -> int:
         """Entries of a table, unless the lists of two vertices need more."""
         return max(self._program.graph.vertices // SHARE, sizes.now.least_table)
 
@@ -60,7 +60,7 @@ class Neighbours:
         offsets = np.concatenate([[0], np.cumsum(self.degrees(rows))])
         first = 0
         while first < rows.size:
-            last = max(first + 1, int(np.searchsorted(offsets, offsets[first] + self.room, side="right")) - 1)
+            last = max(first + 1, int(np.searchsorted(offsets, offsets[first] + self.capacity, side="right")) - 1)
             yield rows[first:last], self._copied(rows[first:last])
             first = last
 
@@ -75,12 +75,12 @@ class Neighbours:
         while begin < firsts.size:
             before = int(needed[begin - 1]) if begin else 0
             more = 0 if fresh[begin] else int(degrees[begin])
-            end = max(begin + 1, int(np.searchsorted(needed, before + self.room - more, side="right")))
+            end = max(begin + 1, int(np.searchsorted(needed, before + self.capacity - more, side="right")))
             yield slice(begin, end), self._copied(np.unique([firsts[begin:end], seconds[begin:end]]))
             begin = end
 
     def count_read(self, edges: int) -> None:
-        """A kernel has read so many edges. Lists on disk were counted when they were copied."""
+        """Count edges that a kernel has read. Lists on disk were counted when they were copied."""
         if self._near:
             self._program.effort.edges_read += edges
 
@@ -119,8 +119,8 @@ class Neighbours:
         if self._begins.size < n:
             self._begins, self._ends = np.zeros(n + n // 8, np.int64), np.zeros(n + n // 8, np.int64)
             self._held = self._held[:0]
-        if self._table.size < max(entries, self.room):
-            self._table = np.empty(max(entries, self.room), self._table.dtype)
+        if self._table.size < max(entries, self.capacity):
+            self._table = np.empty(max(entries, self.capacity), self._table.dtype)
             self.weights = np.empty(self._table.size if self._weighted else 0, self.weights.dtype)
 
     def near_bytes(self, vertices: int) -> int:

@@ -18,7 +18,7 @@ from isthmus.stream.stream_session import StreamSession
 
 @dataclass(frozen=True)
 class ProgramRequest:
-    """An algorithm with its options, to be kept current. `name`: what its result is called in the stream."""
+    """An algorithm with its options, to be maintained. `name`: what its result is called in the stream."""
 
     algorithm: Algorithm
     options: dict[str, Any] = field(default_factory=dict)
@@ -41,7 +41,7 @@ def request_function(algorithm: Algorithm) -> Any:
 
 
 def maintained(requested: Any, session: StreamSession) -> Maintained:
-    """What keeps a program current; raises OptionError or ProgramError if nothing does."""
+    """The maintained program for a request; raises OptionError or ProgramError if there is none."""
     name, own = None, not isinstance(requested, ProgramRequest | str)
     if isinstance(requested, str):
         if requested not in ALGORITHMS:
