@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -259,3 +260,12 @@ def test_a_stream_opens_on_a_graph_between_two_of_its_batches() -> None:
         thread.join(60)
         with opened[0] as other:
             assert other.graph.has_edge(2, 3) and other["bfs"][3] == 3
+
+
+def test_a_misspelt_option_is_refused_by_name(tmp_path: Path) -> None:
+    graph = ist.generate("path", vertices=4)
+    with pytest.raises(ist.OptionError, match=r"stream: unknown option memry \(did you mean memory\?\); it has"):
+        ist.stream(graph, memry="1GB")  # type: ignore[call-arg]
+    with pytest.raises(ist.OptionError, match=r"stream: unknown option ondisk \(did you mean on_disk\?\)"):
+        ist.stream(graph, log=tmp_path / "log", ondisk=True)  # type: ignore[call-arg]
+    assert not (tmp_path / "log").exists()

@@ -156,7 +156,7 @@ class PackedLists:
         late = np.flatnonzero(needs)
         if late.size:
             crowded = changes.vertices[changes.cuts[late]].astype(np.int64)
-            self._make_room(crowded, needs[late])
+            self._widen(crowded, needs[late])
             packed_array.append_late(late, changes.cuts, *columns, changes.weights, *self.arrays()[1:])
         self._give_back(int(np.count_nonzero(changes.actions == packed_array.DELETE)))
 
@@ -173,7 +173,7 @@ class PackedLists:
             if slots < self.slots:
                 self._remake(max(self._fitting(NONE), slots), NONE)
 
-    def _make_room(self, crowded: Array, needs: Array) -> None:
+    def _widen(self, crowded: Array, needs: Array) -> None:
         """Respread windows around the crowded vertices so that each gets the slots it needs, or double."""
         if self._needed.size < self.vertices:
             self._needed = np.zeros(self._begins.size, np.int64)
