@@ -31,11 +31,14 @@ from isthmus.errors import BudgetError, OptionError
 from isthmus.graph.changing.change import Change
 from isthmus.graph.lists import Lists
 from isthmus.link.link import Array
+from isthmus.stream.devices.cuda_corrector import CudaLoops
 from isthmus.stream.devices.cuda_vertex_list import DeviceVertexList, listed_bytes
 from isthmus.stream.devices.reads import SPARE, FarReads, Transfer
 
 if TYPE_CHECKING:
+    from isthmus.programs.program import Facts
     from isthmus.stream.maintain.maintained import Maintained
+    from isthmus.stream.maintain.monotone_state import MonotoneState
 
 LEAST_ROWS = 1 << 12  # that are sorted at once, 0.5 MB: the first batch of a stream that began empty may have many
 
@@ -193,6 +196,9 @@ class CudaReads(FarReads):
         return begins[:vertices], ends[:vertices]
 
     # For correction
+
+    def correction_loops(self, lists: Maintained, state: MonotoneState, facts: Facts) -> CudaLoops:
+        return CudaLoops(self, lists, state, facts)
 
     def launch(self, kernel: Any, *arguments: Any) -> None:
         self._space.launch(kernel, *arguments)

@@ -14,10 +14,10 @@ from isthmus.errors import BudgetError, OptionError
 from isthmus.graph.changing.changing_graph import ChangingGraph
 from isthmus.memory import format_size, parse_size, share_of
 from isthmus.runtime.near.budget import split_for
-from isthmus.runtime.session import Session
 from isthmus.stream.devices.cuda_reads import CudaReads, card_bytes
-from isthmus.stream.devices.reads import NEAR, FarReads, Reads
+from isthmus.stream.devices.reads import FarReads
 from isthmus.stream.stream_recipes import StreamRecipe
+from isthmus.stream.stream_session import StreamSession
 
 if TYPE_CHECKING:
     from isthmus.programs.program import Program
@@ -26,10 +26,9 @@ if TYPE_CHECKING:
 LEAST = "0%"  # of the edges: runs have the smallest buffers that work; lists that stay near have memory of their own
 
 
-class DeviceSession(Session):
+class DeviceSession(StreamSession):
     """A session on a changing graph, whose edges are far."""
 
-    reads: Reads = NEAR
     device: ModelledGpu
 
     def __init__(self, graph: ChangingGraph, device: str, recipe: StreamRecipe, threads: int | None) -> None:
@@ -61,7 +60,7 @@ class DeviceSession(Session):
         given = (graph, figures, self.recipe, sides, weights, room, of_session(self))
         reads = FarReads(*given) if card is None else CudaReads(*given, card)
         assert isinstance(self.near_memory.device, ModelMemory)
-        self.reads = self.near_memory.device.residency = reads
+        self.residency = self.near_memory.device.residency = reads
         self._peak = self.near_peak
         return reads
 
@@ -92,7 +91,11 @@ class DeviceSession(Session):
     @property
     def near_peak(self) -> int:
         """Near memory that programs, buffers and lists take, at the opening or now."""
-        return max(self._peak, self._vertex_bytes() + self.reads.near_bytes) if isinstance(self.reads, FarReads) else 0
+        return max(self._peak, self._vertex_bytes() + self.residency.near_bytes)
+
+    @property
+    def recipe_name(self) -> str:
+        return self.recipe.name
 
 
 def of_session(session: DeviceSession) -> Callable[[int], int | None]:

@@ -33,11 +33,11 @@ from isthmus.graph.store.files import aligned_empty
 from isthmus.kernels.compile.compile_clock import clock
 from isthmus.link.link import Moved
 from isthmus.link.requests import ListSpans
+from isthmus.stream.residency import Residency
 from isthmus.stream.stream_recipes import StreamRecipe
 
 if TYPE_CHECKING:
     from isthmus.runtime.execute import Execution
-    from isthmus.stream.maintain.maintained import Maintained
 
 Array = np.ndarray[Any, Any]
 SPARE = 8  # an eighth of the vertices, for which there is room beyond those that exist
@@ -68,36 +68,11 @@ class Transfer:
         return asdict(self)
 
 
-class Reads:
-    """Edges are near: nothing is counted."""
-
-    recomputes = False  # answers are computed from scratch for every batch
-    resends = False  # every vertex that has a value sends again after every batch
-    adopts = True  # a vertex that has lost its parent looks for another before it loses its value
-
-    def place_state(self, owner: Maintained, arrays: tuple[Array, ...], name: str = "state") -> tuple[Array, ...]:
-        """These arrays of a program where its runs and loops find them; they stay there until it brings others of that
-        name.
-        """
-        return arrays
-
-    def read(self, side: str, rows: Array, weights: bool) -> None:
-        """A kernel reads the lists of these vertices."""
-
-    def ran(self, run: Execution) -> None:
-        """A run has followed what was active."""
-
-    def close(self) -> None:
-        """Free what was taken on a device."""
-
-
-NEAR = Reads()
-
-
-class FarReads(Reads):
+class FarReads(Residency):
     """Edges are in the memory of a modelled device's host. Not thread-safe."""
 
     adopts = False  # as published; it would read long lists once more
+    settles = False  # the loop of every run reads hits from the hot subgraph
 
     def __init__(
         self,
