@@ -13,7 +13,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from isthmus import sizes
-from isthmus.devices.model.run_clock import Modelled
+from isthmus.devices.run_clock import RunClock
+from isthmus.devices.worker import Worker
 from isthmus.engines.engine import Delivery, Rows, Side, Task
 from isthmus.frontier import Activity, Frontier
 from isthmus.kernels.compile.compile_clock import clock
@@ -27,7 +28,6 @@ from isthmus.runtime.executor.executor import Executor, InlineExecutor
 from isthmus.runtime.executor.resident_partitions import StayingPartitions
 from isthmus.runtime.executor.settling_partitions import SettlingPartitions, should_settle
 from isthmus.runtime.executor.task_work import HeldWork, TaskWork
-from isthmus.runtime.executor.worker import Worker
 from isthmus.runtime.near.near_memory import Pipeline
 from isthmus.runtime.trace.iteration import Iteration
 from isthmus.runtime.trace.trace import Trace
@@ -51,7 +51,7 @@ class Loop:
     team: Team
     trace: Trace
     watch: Callable[[Iteration], None]
-    modelled: Modelled | None = None  # on a modelled device
+    clock: RunClock
     staying: StayingPartitions | None = None  # for recipes whose partitions stay near and run again
     checkpoint: Checkpoint | None = None
     settling: SettlingPartitions | None = None  # set while the loop settles partitions
@@ -107,7 +107,7 @@ class Loop:
         else:
             self.run_staying(self.staying, tasks, held, misses, record)
         self.serve_again(record)
-        record.modelled = self.modelled.iteration() if self.modelled is not None else None
+        record.modelled = self.clock.iteration()
         more = self.program.after(self.state, self.frontier, self.facts, self.number + 1)
         if not self.program.all_active:
             self.frontier.advance()
@@ -159,9 +159,9 @@ class Loop:
         first = next(deliveries, None)
         if first is not None:
             work = HeldWork(
-                itertools.chain([first], deliveries), self.frontier, self.pipeline, record, self.unused, self.modelled
+                itertools.chain([first], deliveries), self.frontier, self.pipeline, record, self.unused, self.clock
             )
-            schedule = Plain([0], alone=self.modelled is not None)
+            schedule = Plain([0], alone=self.clock.in_order)
             self.execute(InlineExecutor(schedule, work, self.worker, UnitStates(1), self.pipeline.readers), record)
 
     def counted(self, hits: Iterator[Delivery], record: Iteration) -> Iterator[Delivery]:
@@ -222,9 +222,7 @@ class Loop:
         """Let the policy choose engines for partitions that are not cached, and let each engine merge its partitions
         into few tasks.
         """
-        profile = self.profile
-        if self.recipe.weighs_launches and self.modelled is not None:
-            profile = self.modelled.profile(self.pipeline.buffers.room, others, side.entry_bytes)
+        profile = self.clock.profile(self.profile, self.pipeline.buffers.room, others, side.entry_bytes)
         choice = self.recipe.policy.choose(replace(others, last_edges=side.last_edges), profile, side.entry_bytes)
         side.last_edges = activity.edges
         if self.staying is not None:
@@ -273,8 +271,8 @@ class Loop:
             return
         further = self.further_runs(record)
         again = [further.get(unit.engine.name, 0) for unit in tasks + [delivery.task for delivery in held]]
-        schedule = Plain(range(len(tasks)), again, self.modelled is not None)
-        work = TaskWork(tasks, held, frontier, self.pipeline, record, self.unused, self.modelled)
+        schedule = Plain(range(len(tasks)), again, self.clock.in_order)
+        work = TaskWork(tasks, held, frontier, self.pipeline, record, self.unused, self.clock)
         parts = schedule, work, self.worker, UnitStates(len(again)), self.pipeline.readers
         little = len(again) == 1 and record.active_edges <= sizes.now.few_edges
         ahead = self.fetches_ahead()
@@ -318,7 +316,7 @@ class Loop:
         run before them or, on a modelled device, beside them.
         """
         packed = None
-        if self.modelled is not None and self.recipe.overlap:
+        if self.clock.in_order and self.recipe.overlap:
             packed = TaskWork(tasks, held, frontier, self.pipeline, record, self.unused)
         else:
             self.carry_out(tasks, held, frontier, record)
@@ -328,8 +326,7 @@ class Loop:
         """How many further runs a delivery gets, by engine."""
         if record is not None and self.recompute and self.link_bound(record.active_edges):
             return {name: 1 for name, engine in self.pipeline.engines.items() if engine.rereads_when_link_bound}
-        device_bound = self.recipe.weighs_launches and self.modelled is not None and not self.modelled.link_bound
-        return dict.fromkeys(self.again, 1) if device_bound else self.again
+        return dict.fromkeys(self.again, 1) if self.clock.device_bound else self.again
 
     def link_bound(self, edges: int) -> bool:
         """Whether the I/O wait of the last iteration was longer than the compute time of this one's active edges would

@@ -19,11 +19,12 @@ from collections.abc import Iterator
 from functools import partial
 from typing import Any
 
+from isthmus.devices.worker import Piece
 from isthmus.engines.engine import Delivery
 from isthmus.kernels.compile.compile_clock import clock
 from isthmus.runtime.executor.buffers import Stopped
 from isthmus.runtime.executor.readers import Readers
-from isthmus.runtime.executor.work import Piece, Runner, StayingWork, Work
+from isthmus.runtime.executor.work import Runner, StayingWork, Work
 from isthmus.schedule.schedule import NONE, Schedule, UnitStates
 from isthmus.threads import Team
 

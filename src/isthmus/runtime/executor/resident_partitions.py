@@ -19,9 +19,11 @@ import numpy as np
 
 from isthmus.cache.cache import Held
 from isthmus.cache.partition_places import KeptPartitions
+from isthmus.devices.model.modelled_clock import ModelledClock
 from isthmus.devices.model.resource_clock import Clock, Job
-from isthmus.devices.model.run_clock import Modelled, followed
-from isthmus.engines.engine import Delivery, Engine, Ranges, Rows, Side, Task
+from isthmus.devices.run_clock import RunClock, followed
+from isthmus.devices.worker import Piece, Worker
+from isthmus.engines.engine import BUFFERS, Delivery, Engine, Ranges, Rows, Side, Task
 from isthmus.engines.filter import as_rows
 from isthmus.frontier import Activity, Frontier
 from isthmus.link.link import Array, Link, Moved
@@ -29,11 +31,9 @@ from isthmus.runtime.executor.clocked_executor import ClockedExecutor, Transfers
 from isthmus.runtime.executor.executor import Executor
 from isthmus.runtime.executor.readers import Readers
 from isthmus.runtime.executor.task_work import TaskWork
-from isthmus.runtime.executor.work import Piece, StayingWork
-from isthmus.runtime.executor.worker import Worker
-from isthmus.runtime.near.budget import BUFFERS
+from isthmus.runtime.executor.work import StayingWork
 from isthmus.runtime.trace.iteration import Iteration
-from isthmus.schedule.levels import LEVELS, Levels, levels
+from isthmus.schedule.levels import LEVELS, Levels
 from isthmus.schedule.schedule import NONE, Schedule, UnitStates
 from isthmus.threads import Team
 
@@ -51,20 +51,16 @@ class StayingPartitions(StayingWork):
         worker: Worker,
         engine: Engine,
         stays: bool,
-        modelled: Modelled | None,
+        clock: RunClock,
         reruns: bool = True,
     ) -> None:
         self._side, self.worker, self._engine, self._held, self._stays = side, worker, engine, Held(), stays
         self._kept = KeptPartitions(side, link, memory)
-        self._modelled = modelled
-        device = modelled.device if modelled is not None else None
-        self._k = (
-            1 if not reruns else LEVELS if device is None else levels(device.near.bandwidth, device.link.bandwidth)
-        )
+        self._k = clock.rerun_levels(LEVELS) if reruns else 1
         self.moved: dict[int, Moved] = {}  # of transfers whose partition has not run yet
         self.arrivals: dict[int, Any] = {}  # on a GPU: the events behind them
         self._idle = NONE  # the partition whose last further run found no work
-        self._transfers = ClockedTransfers(self, modelled) if modelled is not None else None
+        self._transfers = clock.transfers(lambda modelled: ClockedTransfers(self, modelled))
         self._lock = threading.Lock()
         self.reruns = 0
 
@@ -97,8 +93,7 @@ class StayingPartitions(StayingWork):
         units = self._units = UnitStates(high_value.size, self.near_ones)
         units.free, units.pending = self._kept.free, activity.vertices.astype(np.float64)
         parts = Levels(high_value, self._k), self, self, units, readers
-        if self._transfers is not None and self._modelled is not None:
-            self._modelled.submit()
+        if self._transfers is not None:
             self._transfers.begin(packed)
             ClockedExecutor(self._transfers, *parts).run(team)
             self._transfers.end()
@@ -197,13 +192,14 @@ class ClockedTransfers(Transfers):
     On a GPU, the first run of a partition waits for the copy itself.
     """
 
-    def __init__(self, work: StayingPartitions, modelled: Modelled) -> None:
+    def __init__(self, work: StayingPartitions, modelled: ModelledClock) -> None:
         self._work, self._modelled, self._clock = work, modelled, modelled.clock
         self._jobs: dict[int, Job] = {}
         self._packed: PackedLists | None = None
 
     def begin(self, packed: TaskWork | None) -> None:
         """Start to pack low-value lists, beside the partitions that will be sent."""
+        self._modelled.submit()
         self._packed = PackedLists(packed, self._work.worker, self._modelled) if packed is not None else None
 
     def end(self) -> None:
@@ -247,7 +243,7 @@ class ClockedTransfers(Transfers):
 class PackedLists:
     """Lists that the modelled host packs: each buffer crosses the link and runs once, at the time the clock says."""
 
-    def __init__(self, work: TaskWork, worker: Worker, modelled: Modelled) -> None:
+    def __init__(self, work: TaskWork, worker: Worker, modelled: ModelledClock) -> None:
         self._work, self._worker, self._modelled = work, worker, modelled
         self._clock: Clock = modelled.clock
         self._deliveries = self._fetched()

@@ -7,7 +7,7 @@ import threading
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
-from isthmus.devices.model.run_clock import Modelled
+from isthmus.devices.run_clock import RunClock
 from isthmus.engines.engine import Delivery, Task
 from isthmus.frontier import Frontier
 from isthmus.runtime.executor.work import Work
@@ -32,11 +32,11 @@ class TaskWork(Work):
         pipeline: Pipeline,
         record: Iteration,
         unused: list[Delivery],
-        modelled: Modelled | None = None,
+        clock: RunClock | None = None,
     ) -> None:
         self.tasks, self.near, self.frontier = tasks, list(enumerate(held, len(tasks))), frontier
         self._link, self._buffers, self._cache = pipeline.link, pipeline.buffers, pipeline.cache
-        self._record, self._unused, self._modelled = record, unused, modelled
+        self._record, self._unused, self._clock = record, unused, clock or RunClock()
         self._numbers = itertools.count()
         self._lock = threading.Lock()  # for the record, which several members write
 
@@ -54,8 +54,7 @@ class TaskWork(Work):
         self._cache.keep(delivery)
         with self._lock:
             self._record.delivered(delivery)
-            if self._modelled is not None:
-                self._modelled.worked(delivery, self.frontier)
+            self._clock.worked(delivery, self.frontier)
         self._buffers.give_back(delivery.buffer)
 
     def dropped(self, delivery: Delivery) -> None:

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Protocol
 
+from isthmus.devices.worker import Piece
 from isthmus.engines.engine import Delivery
 from isthmus.frontier import Frontier
 from isthmus.schedule.schedule import Schedule, UnitStates
-
-Piece = Callable[[int], None]  # work; its argument is the number of the member that does it
 
 
 class Runner(Protocol):
