@@ -136,7 +136,7 @@ def order_of(
     clock, log = Clock(4, 1), []
     moved = lambda channel: Moved(link_seconds=whole[len(transfers._jobs)])  # noqa: E731
     link = SimpleNamespace(lend=lambda: nullcontext(0), arrival=lambda channel: None, take=moved)
-    modelled = SimpleNamespace(clock=clock, link=link, kernel=lambda delivery, edges: 1.0)
+    modelled = SimpleNamespace(clock=clock, link=link, kernel=lambda delivery, edges: 1.0, submit=lambda: None)
     lists = Lists(log, *packed)
     work = SimpleNamespace(moved={}, arrivals={}, fetch=lambda unit, channel: None, worker=lists)
     transfers = ClockedTransfers(work, modelled)  # type: ignore[arg-type]
