@@ -113,7 +113,7 @@ def mostly_cache(monkeypatch: pytest.MonkeyPatch, buffer: int) -> None:
 
     def planned(*given: Any) -> budget.Split:
         near = split(*given)
-        if near.cache or (given[5] and not near.resident):
+        if near.cache or (given[0].keeps and not near.resident):
             spare = max(0, near.edges - budget.BUFFERS * buffer)
             near.edges, near.cache = near.edges - spare, near.cache + spare
         return near

@@ -23,7 +23,7 @@ from tests.stream.devices.test_reads import filled, programs
 from tests.stream.edits import Model
 
 import isthmus as ist
-from isthmus.devices import choose
+from isthmus.devices.cuda import device as cuda_device
 from isthmus.devices.cuda import gpu_space, list_mover
 from isthmus.devices.cuda.gpu_space import CardSpace
 from isthmus.devices.cuda.kernels import skeleton
@@ -334,7 +334,7 @@ def test_a_budget_is_for_all_near_memory(
     monkeypatch.setattr(gpu_space, "ROOM", 1)
     monkeypatch.setattr(list_mover, "WINDOW", 1)
     draw, weighed = np.random.default_rng(3), Weighed()
-    monkeypatch.setattr(choose, "open_card", lambda number: weighed)
+    monkeypatch.setattr(cuda_device, "open_card", lambda number: weighed)
     graph = ist.read((draw.integers(0, 2000, 40_000), draw.integers(0, 2000, 40_000)), directed=True, parallel="drop")
     budget = 1_500_000
     with ist.stream(graph, [ist.BFS(source=0)], device=GPU, policy=policy, memory=budget) as live:
@@ -363,7 +363,7 @@ def test_a_batch_during_which_memory_is_full_is_undone(
 ) -> None:
     """Whichever allocation fails, answers stay as they were, and the batch can be applied later."""
     full, failed = FullOnce(), 0
-    monkeypatch.setattr(choose, "open_card", lambda number: full)
+    monkeypatch.setattr(cuda_device, "open_card", lambda number: full)
     graph, changes = skewed()
     wanted = [ist.SSSP(source=0), ist.WeaklyConnectedComponents()]
     with ist.stream(graph, wanted, device=GPU, memory="30%", policy=policy) as live:
@@ -420,7 +420,7 @@ def test_memory_is_freed_whenever_the_card_fails(
     graph, changes = skewed()
     how: dict[str, Any] = {"device": GPU, "memory": "30%", "policy": policy, "threads": 2}
     failing = FailingCard(waits=1 << 30)
-    monkeypatch.setattr(choose, "open_card", lambda number: failing)
+    monkeypatch.setattr(cuda_device, "open_card", lambda number: failing)
     with ist.stream(graph, [ist.SSSP(source=0)], **how) as live:
         opening = (1 << 30) - failing.waits
         live.apply(**changes[0])
@@ -528,7 +528,7 @@ def test_room_for_more_rows_is_taken_when_a_batch_has_all_that_it_needs(
     limit = Full.limit
     for grows in (False, True):
         full = Full()
-        monkeypatch.setattr(choose, "open_card", lambda number, full=full: full)
+        monkeypatch.setattr(cuda_device, "open_card", lambda number, full=full: full)
         with (
             ist.stream(graph, [ist.BFS(source=0)], device=GPU, policy="grapin-zc") as live,
             monkeypatch.context() as patched,
@@ -563,7 +563,7 @@ def test_a_stream_that_began_small_submits_no_more_work_than_another(
 
 
 def test_a_gpu_that_is_too_small_is_not_answered_with_a_larger_budget(card: LazyCard, tight: None) -> None:
-    card.bytes = choose.SPARE + 2_000
+    card.bytes = cuda_device.SPARE + 2_000
     graph = ist.read(([0, 1], [1, 2]), directed=True)
     for memory in (None, 2_000):
         with pytest.raises(

@@ -1,6 +1,6 @@
 """Things that go wrong in the middle of a run: a clear error, soon, no wrong answer, nothing left behind.
 
-Tests `runtime/loop.py`, `runtime/executor/executor.py`, `runtime/executor/worker.py` and `runtime/results/result.py`
+Tests `runtime/loop.py`, `runtime/executor/executor.py`, `devices/worker.py` and `runtime/results/result.py`
 with the links that they read by.
 """
 

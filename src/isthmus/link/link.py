@@ -109,6 +109,7 @@ class Link(ABC):
     readers: int = 2  # threads that bring tasks near: one's last reads overlap with the other's first
     shares: bool = True  # lists that lie in the same block are read together
     packs: bool = False  # the host packs lists of any length before they cross
+    has_pages: bool = False  # lists can be read through pages of the link's own, see `page`
     _channels: queue.SimpleQueue[int]
 
     def __new__(cls, *given: Any, **named: Any) -> Self:

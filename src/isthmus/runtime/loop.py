@@ -15,7 +15,8 @@ from functools import partial
 import numpy as np
 
 from isthmus import sizes
-from isthmus.devices.model.run_clock import Modelled
+from isthmus.devices.run_clock import RunClock
+from isthmus.devices.worker import Worker
 from isthmus.engines.engine import Delivery, Rows, Side, Task
 from isthmus.frontier import Activity, Frontier
 from isthmus.kernels.compile.compile_clock import clock
@@ -29,7 +30,6 @@ from isthmus.runtime.executor.resident_partitions import StayingPartitions
 from isthmus.runtime.executor.settling_partitions import SettlingPartitions, should_settle
 from isthmus.runtime.executor.task_work import HeldWork, TaskWork
 from isthmus.runtime.executor.work import Work
-from isthmus.runtime.executor.worker import Worker
 from isthmus.runtime.near.near_memory import Pipeline
 from isthmus.runtime.trace.iteration import Iteration
 from isthmus.runtime.trace.trace import Trace
@@ -53,7 +53,7 @@ class Loop:
     team: Team
     trace: Trace
     watch: Callable[[Iteration], None]
-    modelled: Modelled | None = None  # on a modelled device
+    clock: RunClock
     staying: StayingPartitions | None = None  # for recipes whose partitions stay near and run again
     checkpoint: Checkpoint | None = None
     settling: SettlingPartitions | None = None  # set while the loop settles partitions
@@ -103,13 +103,13 @@ class Loop:
         self.worker.choose_loops()
         misses = self.serve(record)
         tasks, held = self.choose(misses, record)
-        if self.staying is not None and self.modelled is not None and self.recipe.overlap:
+        if self.staying is not None and self.clock.in_order and self.recipe.overlap:
             self.run_staying(misses, record, self.work(tasks, held, misses, partial(self.kept, record=record)))
         else:
             self.carry_out(tasks, held, misses, record)
             self.run_staying(misses, record)
         self.serve_again(record)
-        record.modelled = self.modelled.iteration() if self.modelled is not None else None
+        record.modelled = self.clock.iteration()
         more = self.program.after(self.state, self.frontier, self.facts, self.number + 1)
         if not self.program.all_active:
             self.frontier.advance()
@@ -163,7 +163,7 @@ class Loop:
             work = HeldWork(
                 rest, self.frontier, self.worker, lambda delivery: self.done(delivery, self.frontier, record)
             )
-            self.timed(Plain([0], alone=self.modelled is not None), work, UnitStates(1), record)
+            self.timed(Plain([0], alone=self.clock.in_order), work, UnitStates(1), record)
 
     def counted(self, hits: Iterator[Delivery], record: Iteration) -> Iterator[Delivery]:
         """Deliveries from the cache, counted as they are taken."""
@@ -223,9 +223,7 @@ class Loop:
         """Let the policy choose engines for partitions that are not cached, and let each engine merge its partitions
         into few tasks.
         """
-        profile = self.profile
-        if self.recipe.weighs_launches and self.modelled is not None:
-            profile = self.modelled.profile(self.pipeline.buffers.room, others, side.entry_bytes)
+        profile = self.clock.profile(self.profile, self.pipeline.buffers.room, others, side.entry_bytes)
         choice = self.recipe.policy.choose(replace(others, last_edges=side.last_edges), profile, side.entry_bytes)
         side.last_edges = activity.edges
         if self.staying is not None:
@@ -274,9 +272,7 @@ class Loop:
             return
         further = self.further_runs(record)
         units = tasks + [delivery.task for delivery in held]
-        schedule = Plain(
-            range(len(tasks)), [further.get(task.engine.name, 0) for task in units], self.modelled is not None
-        )
+        schedule = Plain(range(len(tasks)), [further.get(task.engine.name, 0) for task in units], self.clock.in_order)
         work = self.work(tasks, held, frontier, lambda delivery: self.done(delivery, frontier, record))
         self.timed(schedule, work, UnitStates(len(units)), record, self.fetches_ahead())
 
@@ -325,8 +321,7 @@ class Loop:
         """How many further runs a delivery gets, by engine."""
         if record is not None and self.recompute and self.link_bound(record.active_edges):
             return {name: 1 for name, engine in self.pipeline.engines.items() if engine.rereads_when_link_bound}
-        device_bound = self.recipe.weighs_launches and self.modelled is not None and not self.modelled.link_bound
-        return dict.fromkeys(self.again, 1) if device_bound else self.again
+        return dict.fromkeys(self.again, 1) if self.clock.device_bound else self.again
 
     def link_bound(self, edges: int) -> bool:
         """Whether the I/O wait of the last iteration was longer than the compute time of this one's active edges would
@@ -341,8 +336,7 @@ class Loop:
         """Count a delivery that has run, and offer it to the cache."""
         self.kept(delivery, record)
         with self.lock:
-            if self.modelled is not None:
-                self.modelled.worked(delivery, frontier)
+            self.clock.worked(delivery, frontier)
 
     def kept(self, delivery: Delivery, record: Iteration) -> None:
         """The same for a delivery whose time the modelled clock has already."""

@@ -12,7 +12,7 @@ from contextlib import ExitStack
 from dataclasses import replace
 from typing import Any, TypedDict
 
-from isthmus.devices.choose import device_of
+from isthmus.devices.choose import device_named
 from isthmus.errors import BudgetError, OptionError
 from isthmus.graph.changing.advancing import AdvancingGraph
 from isthmus.graph.changing.changing_graph import ChangingGraph
@@ -42,9 +42,7 @@ class StreamOptions(TypedDict, total=False):
     align: bool | None  # whether lists in memory begin on boundaries of 128 bytes
     device: str  # "model:NAME" for a modelled GPU or "cuda:NUMBER" for one of this machine; the host has the edges
     policy: str | None  # a recipe for edges on disk, or one of `stream/stream_recipes.py` for a device
-    on_disk: (
-        bool | None
-    )  # edges stay in the store, and only changes are in memory; None: if they do not fit in `memory`
+    on_disk: bool | None  # edges stay in the store, only changes are in memory; None: if they do not fit in `memory`
 
 
 OPTIONS = tuple(StreamOptions.__annotations__)
@@ -73,7 +71,7 @@ class StreamContext:
         requested = [programs] if isinstance(programs, str | Program | ProgramRequest) else list(programs)
         self.threads, self.align, self._policy, self._device = threads, align, policy, device
         self._near_memory: str | int | None = None  # of a modelled device or a GPU
-        self._on_device = device_of(device) is not None
+        self._on_device = device_named(device).counts_reads
         if self._on_device:
             self.align = True if align is None else align
             self.threads = 1 if threads is None else threads

@@ -18,7 +18,6 @@ from pathlib import Path
 from typing import Any, Self, Unpack
 
 from isthmus.checks import finite_above_0, whole
-from isthmus.devices.choose import name_of
 from isthmus.errors import OptionError
 from isthmus.graph.changing.advancing import AdvancingGraph
 from isthmus.graph.changing.change import Edits
@@ -110,7 +109,7 @@ class Live:
     @property
     def device(self) -> str:
         """The device: this machine's processor, a modelled device or a GPU."""
-        return name_of(self.session.settings.device, self.session.model)
+        return self.session.device.name
 
     @property
     def policy(self) -> str | None:

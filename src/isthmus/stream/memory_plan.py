@@ -11,19 +11,19 @@ minimum is for runs, which read edges from disk, and for changes.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from isthmus import sizes
+from isthmus.devices.cpu import Cpu
 from isthmus.errors import BudgetError
 from isthmus.graph.changing.advancing import AdvancingGraph
 from isthmus.graph.store.files import BLOCK
-from isthmus.memory import format_size
+from isthmus.memory import format_size, share_of
 from isthmus.messages import option
 from isthmus.runtime.execute import recipe_for
-from isthmus.runtime.near.budget import Split, parse_share, split_budget, split_for
+from isthmus.runtime.near.budget import Split, needs_of, split_budget, split_for
 
 if TYPE_CHECKING:
     from isthmus.programs.program import Program
@@ -77,7 +77,8 @@ def memory_for_runs(
 
 
 def split_of(program: Program, graph: AdvancingGraph, threads: int) -> Split:
-    return split_budget(graph.snapshot, program, UNLIMITED, threads, "auto")
+    device = Cpu()
+    return split_budget(needs_of(program, graph.snapshot, device, threads), UNLIMITED, "auto", device)
 
 
 def counted(graph: AdvancingGraph, program: Program, split: Split) -> int:
@@ -111,7 +112,8 @@ def memory_on_disk(
     buffers += (threads + 2) * sizes.now.staging + tables
     running = [program.running() for program in programs]
     splits = [
-        split_for(program, snapshot, recipe_for(program, session), None, "0%", threads, policy) for program in running
+        split_for(program, snapshot, recipe_for(program, session), session.device, "0%", threads, policy)
+        for program in running
     ]
     there = min((n * program.state_bytes + program.table_bytes(snapshot) for program in running), default=0)
     run = max((split.least for split in splits), default=there)
@@ -121,9 +123,9 @@ def memory_on_disk(
         (sum(snapshot.slots(side) for side in program.sides) * entry_bytes(program, graph) for program in running),
         default=0,
     )
-    share = re.fullmatch(r"\s*([0-9.]+)\s*%\s*", memory) if isinstance(memory, str) else None
-    if share:
-        budget = least + int(edge_bytes * parse_share(share[1]))
+    share = share_of(memory)
+    if share is not None:
+        budget = least + int(edge_bytes * share)
     if budget < least:
         names = ", ".join(program.name for program in programs)
         raise BudgetError(

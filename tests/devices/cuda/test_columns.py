@@ -15,7 +15,7 @@ from tests.gpus import LazyCard
 from tests.programs.ways import columns, skewed
 
 import isthmus as ist
-from isthmus.devices import choose
+from isthmus.devices.cuda import device as cuda_device
 from isthmus.devices.cuda import dlpack
 from isthmus.errors import BudgetError, OptionError
 from isthmus.kernels.compile import cuda_module
@@ -25,7 +25,7 @@ from isthmus.kernels.compile import cuda_module
 def card(monkeypatch: pytest.MonkeyPatch) -> LazyCard:
     card = LazyCard()
     monkeypatch.setattr(cuda_module, "found", lambda: ([cuda_module.Found(0, "lazy", (8, 0))], ""))
-    monkeypatch.setattr(choose, "open_card", lambda number: card)
+    monkeypatch.setattr(cuda_device, "open_card", lambda number: card)
     return card
 
 

@@ -17,7 +17,7 @@ from tests.gpus import FailingCard, LazyCard, Near, StrictCard
 from tests.programs.ways import columns, skewed
 
 import isthmus as ist
-from isthmus.devices import choose
+from isthmus.devices.cuda import device as cuda_device
 from isthmus.devices.cuda import disk_link, worker
 from isthmus.devices.cuda import link as link_cuda
 from isthmus.devices.cuda.link import CudaLink
@@ -41,7 +41,7 @@ def use(monkeypatch: pytest.MonkeyPatch, sized: Any) -> Any:
     def card(kind: type[LazyCard] = LazyCard, **options: Any) -> LazyCard:
         made = kind(**options)
         monkeypatch.setattr(cuda_module, "found", lambda: ([cuda_module.Found(0, "lazy", (8, 0))], ""))
-        monkeypatch.setattr(choose, "open_card", lambda number: made)
+        monkeypatch.setattr(cuda_device, "open_card", lambda number: made)
         return made
 
     return card
@@ -73,7 +73,7 @@ def test_kernels_of_a_delivery_follow_its_copies(use: Any, graph: Any) -> None:
 
 
 def test_a_budget_above_the_memory_of_the_gpu_names_it(use: Any, graph: Any) -> None:
-    use(bytes=choose.SPARE + 2_000)
+    use(bytes=cuda_device.SPARE + 2_000)
     result = ist.bfs(graph, 1, device="cuda:0", memory="50MB", threads=1)
     assert "the budget is more than the 2 kB of memory of lazy" in result.trace.notes
     with pytest.raises(BudgetError, match="cuda:0 has 2 kB free; use device='cpu', or end other programs on the GPU"):
@@ -512,7 +512,7 @@ def test_managed_edges_are_advised_and_prefetched_before_kernels_read_them(
 
 
 def test_a_small_card_has_a_small_budget(use: Any, graph: Any) -> None:
-    use(bytes=choose.SPARE + 4000)
+    use(bytes=cuda_device.SPARE + 4000)
     with pytest.raises(BudgetError, match="needs at least"):
         ist.bfs(graph, 1, device="cuda:0")
 

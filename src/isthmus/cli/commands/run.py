@@ -90,7 +90,7 @@ def act(
 ) -> None:
     from isthmus.cli.console import Watch, show_json, summary, warn
     from isthmus.cli.outputs import check_output, first, save, show_first
-    from isthmus.devices.choose import device_of
+    from isthmus.devices.choose import device_named
     from isthmus.graph.graph import open_graph
     from isthmus.runtime.checkpoint.checkpoint import clear
     from isthmus.runtime.public import function_of
@@ -101,7 +101,7 @@ def act(
         from isthmus.report import page
 
         page.check(report)
-    device_of(device)  # refuse a device that cannot be used before anything is printed about the run
+    device_named(device)  # refuse a device that cannot be used before anything is printed about the run
     graph = open_graph(store)
     if checkpoint is not None:
         signals.checkpoints.append(checkpoint)

@@ -19,18 +19,18 @@ import numpy as np
 
 from isthmus.cache.cache import Held
 from isthmus.cache.partition_places import KeptPartitions
+from isthmus.devices.model.modelled_clock import ModelledClock
 from isthmus.devices.model.resource_clock import Clock, Job
-from isthmus.devices.model.run_clock import Modelled, followed
-from isthmus.engines.engine import Delivery, Engine, Ranges, Rows, Side, Task
+from isthmus.devices.run_clock import followed
+from isthmus.devices.worker import Piece, Worker
+from isthmus.engines.engine import BUFFERS, Delivery, Engine, Ranges, Rows, Side, Task
 from isthmus.engines.filter import as_rows
 from isthmus.frontier import Activity, Frontier
 from isthmus.link.link import Array, Link, Moved
 from isthmus.runtime.executor.executor import Executor
 from isthmus.runtime.executor.schedule_run import Transfers
 from isthmus.runtime.executor.task_work import TaskWork
-from isthmus.runtime.executor.work import Piece, Work
-from isthmus.runtime.executor.worker import Worker
-from isthmus.runtime.near.budget import BUFFERS
+from isthmus.runtime.executor.work import Work
 from isthmus.runtime.trace.iteration import Iteration
 from isthmus.schedule.levels import LEVELS, Levels, levels
 from isthmus.schedule.schedule import NONE, Schedule, UnitStates
@@ -49,7 +49,7 @@ class StayingPartitions(Work):
         worker: Worker,
         engine: Engine,
         stays: bool,
-        modelled: Modelled | None,
+        modelled: ModelledClock | None,
         reruns: bool = True,
     ) -> None:
         self._side, self._worker, self._engine, self._held, self._stays = side, worker, engine, Held(), stays
@@ -193,7 +193,7 @@ class ClockedTransfers(Transfers):
     On a GPU, the first run of a partition waits for the copy itself.
     """
 
-    def __init__(self, work: StayingPartitions, modelled: Modelled) -> None:
+    def __init__(self, work: StayingPartitions, modelled: ModelledClock) -> None:
         self._work, self._modelled, self._clock = work, modelled, modelled.clock
         self._jobs: dict[int, Job] = {}
         self._packed: PackedLists | None = None
@@ -243,7 +243,7 @@ class ClockedTransfers(Transfers):
 class PackedLists:
     """Lists that the modelled host packs: each buffer crosses the link and runs once, at the time the clock says."""
 
-    def __init__(self, work: TaskWork, modelled: Modelled) -> None:
+    def __init__(self, work: TaskWork, modelled: ModelledClock) -> None:
         self._work, self._modelled = work, modelled
         self._clock: Clock = modelled.clock
         self._deliveries = self._fetched()

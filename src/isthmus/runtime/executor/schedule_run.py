@@ -14,9 +14,10 @@ from collections import deque
 from collections.abc import Iterator
 from typing import Any, Protocol
 
+from isthmus.devices.worker import Piece
 from isthmus.engines.engine import Delivery
 from isthmus.kernels.compile.compile_clock import clock
-from isthmus.runtime.executor.work import Piece, Work
+from isthmus.runtime.executor.work import Work
 from isthmus.schedule.schedule import COMING, NONE, Schedule, UnitStates
 
 Arrival = tuple[int, Delivery] | BaseException | None  # None: look again, the standing has changed

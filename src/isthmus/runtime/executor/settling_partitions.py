@@ -18,6 +18,7 @@ import numpy as np
 from isthmus import sizes
 from isthmus.cache.cache import Held
 from isthmus.cache.partition_places import KeptPartitions
+from isthmus.devices.worker import Piece
 from isthmus.engines.engine import Delivery, Rows, Side, Task
 from isthmus.frontier import Frontier
 from isthmus.graph.partition import joined
@@ -27,7 +28,7 @@ from isthmus.link.link import Array, Link
 from isthmus.policies.policy import CACHE, FILTER, NOTHING
 from isthmus.programs.program import State
 from isthmus.runtime.executor.executor import Executor
-from isthmus.runtime.executor.work import Piece, Work
+from isthmus.runtime.executor.work import Work
 from isthmus.runtime.trace.iteration import Iteration
 from isthmus.runtime.trace.trace import Trace
 from isthmus.schedule import schedule, settling_order

@@ -5,12 +5,12 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable, Iterator
 
+from isthmus.devices.worker import Piece, Worker
 from isthmus.engines.engine import Delivery, Task
 from isthmus.frontier import Frontier
 from isthmus.link.link import Link
 from isthmus.runtime.executor.buffers import Buffers
-from isthmus.runtime.executor.work import Piece, Work
-from isthmus.runtime.executor.worker import Worker
+from isthmus.runtime.executor.work import Work
 
 Done = Callable[[Delivery], None]
 

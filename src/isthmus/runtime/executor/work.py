@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 
+from isthmus.devices.worker import Piece
 from isthmus.engines.engine import Delivery
 from isthmus.schedule.schedule import Schedule, UnitStates
-
-Piece = Callable[[int], None]  # work; its argument is the number of the member that does it
 
 
 class Work(ABC):
@@ -47,7 +46,7 @@ class Work(ABC):
         """Free the place of a unit."""
 
     def update_pending(self, schedule: Schedule, unit_states: UnitStates) -> None:  # noqa: B027
-        """Bring `standing.pending` up to date, before the schedule is asked what to run."""
+        """Bring `unit_states.pending` up to date, before the schedule is asked what to run."""
 
     def same_as(self, other: Work) -> bool:
         """Whether deliveries fetched for the other work can be used for this one."""

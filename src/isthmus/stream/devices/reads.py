@@ -20,7 +20,7 @@ from isthmus.cache.cache import Cache
 from isthmus.cache.hot_subgraph import VERTEX_BYTES, HotSubgraph
 from isthmus.devices.cuda.card import Shared
 from isthmus.devices.model import costs
-from isthmus.devices.model.figures import Device
+from isthmus.devices.model.figures import GpuFigures
 from isthmus.devices.model.link import ModelLink
 from isthmus.devices.model.lru_pages import LruPagedLink, LruPages
 from isthmus.engines.engine import Side
@@ -76,7 +76,7 @@ class FarReads(Residency):
     def __init__(
         self,
         graph: ChangingGraph,
-        device: Device,
+        device: GpuFigures,
         recipe: StreamRecipe,
         sides: list[str],
         weights: bool,

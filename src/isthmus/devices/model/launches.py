@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from isthmus.devices.worker import LiveValues
 from isthmus.engines.engine import Delivery, Ranges, Rows, Task
 from isthmus.engines.zero_copy import stretches
 from isthmus.frontier import Frontier
@@ -23,11 +24,12 @@ from isthmus.link.link import Array
 from isthmus.programs.program import Program, State
 
 
-class Launches:
+class Launches(LiveValues):
     """Sets aside what each launch of a program reads. Not thread-safe."""
 
     def __init__(self, program: Program, state: State) -> None:
-        self._state, self._spread = state, program.spread_array
+        super().__init__(state)
+        self._spread = program.spread_array
         self._found = None if self._spread is None else np.empty_like(state.arrays[self._spread])
         self._task: Task | None = None  # of the last launch, if its kernel fetches its edges itself
 

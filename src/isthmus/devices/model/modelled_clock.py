@@ -11,42 +11,42 @@ from __future__ import annotations
 from collections.abc import Iterable
 from itertools import groupby
 
-import numpy as np
-
 from isthmus import sizes
 from isthmus.devices.model import costs
 from isthmus.devices.model.link import ModelLink
 from isthmus.devices.model.resource_clock import DEVICE, HOST, LINK, Clock
-from isthmus.engines.engine import Delivery, Ranges, Rows, Side
+from isthmus.devices.run_clock import RunClock, followed
+from isthmus.engines.engine import BUFFERS, Delivery, Side
 from isthmus.frontier import Activity, Frontier
-from isthmus.graph.lists import Lists
-from isthmus.kernels.loops import rows
 from isthmus.link.link import Moved, Profile, SingleCopy
 from isthmus.policies.recipes import Recipe
-from isthmus.runtime.near.budget import BUFFERS
 
 ROUND_SHARE = 1 / 16  # tried 1, 1/4, 1/8, 1/16, 1/64 and 0: nearly the fastest, with far fewer bytes than 1
 FLAG_BYTES, ACTIVITY_BYTES = 4, 12  # whether any vertex is active; active vertices, edges and requests of a partition
 
 
-class Modelled:
-    """The clock of one run."""
+class ModelledClock(RunClock):
+    """The clock of one run on a modelled device."""
+
+    in_order = True
 
     def __init__(self, link: ModelLink, recipe: Recipe, vertices: int, partitions: int) -> None:
         self.link, self.device = link, link.device
         self.clock = Clock(BUFFERS, self.device.host.cores)
-        self._overlap = recipe.overlap
+        self._recipe = recipe
+        self._back_before = link.total.back_bytes
         self._vertices = vertices
         self._back_bytes = -(-vertices // 8) + ACTIVITY_BYTES * partitions if recipe.host_decides else FLAG_BYTES
         self._worked: list[tuple[Delivery, int]] = []
         self.set_up = 0.0  # seconds before the first iteration
         self._busy = {LINK: 0.0, DEVICE: 0.0}  # seconds, so far
 
-    def brought(self, moved: Moved | None) -> None:
-        """Charge bytes that crossed the link before the first iteration."""
-        if moved is not None:
-            self.clock.alone(LINK, moved.link_seconds)
-            self.set_up += self.clock.finish().seconds
+    def loaded(self, moved: Moved) -> dict[str, Moved]:
+        return {"resident": moved}
+
+    def brought(self, moved: Moved) -> None:
+        self.clock.alone(LINK, moved.link_seconds)
+        self.set_up += self.clock.finish().seconds
 
     def worked(self, delivery: Delivery, frontier: Frontier) -> None:
         """Note a delivery that has run. Not thread-safe."""
@@ -55,24 +55,28 @@ class Modelled:
     def kernel(self, delivery: Delivery, edges: int, launches: int = 1) -> float:
         return float(costs.kernel(self.device, edges, delivery.task.side.entry_bytes, launches))
 
-    def profile(self, room: int, activity: Activity, entry_bytes: int) -> Profile:
+    def profile(self, known: Profile, buffer_bytes: int, activity: Activity, entry_bytes: int) -> Profile:
         """The link's profile for the current activity: a copy costs its latency and a launch, and one core packs few
         lists.
 
-        A copy is as large as a buffer of `room` bytes, or as all active edges if they are fewer.
+        A copy is as large as a buffer, or as all active edges if they are fewer.
         """
-        size = max(1, min(room, int(activity.edges.sum()) * entry_bytes))
+        if not self._recipe.weighs_launches:
+            return known
+        size = max(1, min(buffer_bytes, int(activity.edges.sum()) * entry_bytes))
         seconds = float(costs.bulk(self.device, size)) + self.device.near.launch_seconds
         cores = 1 if activity.vertices.sum() < sizes.now.few_rows else self.device.host.cores
         packing = self.device.host.pack_bandwidth * cores
-        alone = size < room  # a single copy, so packing does not overlap with a transfer
+        alone = size < buffer_bytes  # a single copy, so packing does not overlap with a transfer
         if alone:
             packing = 1 / (1 / packing + seconds / size)
         figures = {**vars(self.link.profile), "bandwidth": size / seconds, "compaction": packing}
         return SingleCopy(**figures) if alone else Profile(**figures)
 
     def least_again(self, side: Side) -> int:
-        """The fewest edges for which a further run pays: ROUND_SHARE of those that cross the link during its launch."""
+        """ROUND_SHARE of the edges that cross the link during a launch, if the recipe weighs launches."""
+        if not self._recipe.weighs_launches:
+            return 0
         return int(ROUND_SHARE * self.device.near.launch_seconds * self.device.link.bandwidth / side.entry_bytes)
 
     def submit(self) -> None:
@@ -94,9 +98,16 @@ class Modelled:
         return line.seconds
 
     @property
-    def link_bound(self) -> bool:
-        """Whether the link has been busy longer than the device, so far."""
-        return self._busy[LINK] >= self._busy[DEVICE]
+    def device_bound(self) -> bool:  # type: ignore[override]
+        """Whether the device has been busy longer than the link so far, and the recipe weighs launches."""
+        return self._recipe.weighs_launches and self._busy[LINK] < self._busy[DEVICE]
+
+    def figures(self, iterations: float) -> dict[str, float]:
+        return {"modelled": self.set_up + iterations}
+
+    @property
+    def back_bytes(self) -> int:  # type: ignore[override]
+        return self.link.total.back_bytes - self._back_before
 
     def _submit(self, job: list[tuple[Delivery, int]]) -> None:
         first = job[0][0]
@@ -106,7 +117,7 @@ class Modelled:
         streamed = first.task.engine.streams and not moved.faults  # a fault stalls the kernel until its page has come
         edges = sum(edges for _, edges in job)
         seconds = self.kernel(first, edges, 1 + sum(delivery.further_runs for delivery, _ in job))
-        if not self._overlap:
+        if not self._recipe.overlap:
             for resource, busy in ((HOST, moved.host_seconds), (LINK, moved.link_seconds), (DEVICE, seconds)):
                 self.clock.alone(resource, busy)
             return
@@ -124,35 +135,3 @@ def jobs(worked: list[tuple[Delivery, int]]) -> Iterable[list[tuple[Delivery, in
         return id(delivery.task), -1 if delivery.task.engine.streams else delivery.number
 
     return (list(group) for _, group in groupby(ordered, key))
-
-
-def followed(delivery: Delivery, frontier: Frontier) -> int:
-    """Edges that were followed, further runs included."""
-    edges, lists = delivery.edges, delivery.task.side.lists
-    if isinstance(edges, Rows):
-        return int(edges.lengths.sum()) + delivery.again_edges
-    counted = frontier.counted_edges(lists, edges.begin, edges.end)
-    return (marked_edges(edges, lists, frontier) if counted is None else counted) + delivery.again_edges
-
-
-def marked_edges(edges: Ranges, lists: Lists, frontier: Frontier) -> int:
-    """Active edges in ranges, by one pass over the marks."""
-    count = edges.first.size
-    found = np.zeros((3, count), np.int64)
-    for k in range(count):
-        rows.activity_of_range(
-            k,
-            edges.first[k],
-            edges.last[k],
-            frontier.marks,
-            frontier.all_active,
-            *lists.arrays,
-            edges.begin[k],
-            edges.end[k],
-            1,
-            0,
-            1,
-            True,
-            *found,
-        )
-    return int(found[1].sum())

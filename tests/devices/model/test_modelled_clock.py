@@ -13,7 +13,7 @@ import isthmus as ist
 from isthmus.devices.model import costs
 from isthmus.devices.model.figures import find
 from isthmus.devices.model.link import ModelLink
-from isthmus.devices.model.run_clock import Modelled
+from isthmus.devices.model.modelled_clock import ModelledClock
 from isthmus.link.link import CHANNELS
 from isthmus.policies.recipes import recipe
 
@@ -92,9 +92,9 @@ def test_auto_minds_what_a_copy_and_a_launch_cost(graph: Any, tmp_path: Path) ->
 
 def test_further_rounds_must_be_worth_it(graph: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     runs: list[int] = []
-    worked = Modelled.worked
+    worked = ModelledClock.worked
     counted = lambda self, delivery, *rest: (runs.append(delivery.further_runs), worked(self, delivery, *rest))  # noqa: E731
-    monkeypatch.setattr(Modelled, "worked", counted)
+    monkeypatch.setattr(ModelledClock, "worked", counted)
     expected = ist.sssp(graph, 5).values
 
     def most(**figures: float) -> int:
@@ -246,7 +246,7 @@ def test_betweenness_fits_where_its_smallest_batch_does(graph: Any, tmp_path: Pa
 def test_a_copy_back_takes_no_channel_from_a_reader() -> None:
     """A reader may hold any channel while an iteration ends, and what it moved is counted there."""
     link = ModelLink([np.zeros(4096, np.uint8)], find("rtx2080ti"))
-    modelled = Modelled(link, recipe("filter"), 100, 1)
+    modelled = ModelledClock(link, recipe("filter"), 100, 1)
     with link.lend():
         pass
     with link.lend(), link.lend() as reader:

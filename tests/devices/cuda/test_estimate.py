@@ -15,8 +15,9 @@ from tests.gpus import LazyCard
 from tests.programs.ways import columns, skewed
 
 import isthmus as ist
-from isthmus.devices import auto, choose
-from isthmus.devices.auto import Load, budget, on_gpu, on_processor
+from isthmus.devices.cuda import device as cuda_device
+from isthmus.devices.cuda import estimate
+from isthmus.devices.cuda.estimate import Load, budget, on_gpu, on_processor
 from isthmus.devices.cuda.gpu_costs import remember
 from isthmus.kernels.compile import cuda_module
 
@@ -41,7 +42,7 @@ def machine(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Any:
             "found",
             lambda: ([cuda_module.Found(k, f"GPU {k}", (8, 0), trouble) for k in range(len(costs))], ""),
         )
-        monkeypatch.setattr(choose, "open_card", lambda number: cards[number])
+        monkeypatch.setattr(cuda_device, "open_card", lambda number: cards[number])
         for number, known in enumerate(costs):
             if known is not None:
                 remember(replace(known, gpu=f"GPU {number}"), number)
@@ -56,7 +57,7 @@ def test_a_gpu_that_pays_is_used_and_the_trace_has_both_estimates(machine: Any, 
     result = ist.bfs(graph, 1)
     assert result.summary()["device"] == "cuda:0"
     assert result.summary()["repeat"]["run"]["device"] == "cuda:0"
-    here = auto.PASSES * graph.arcs / 1e3
+    here = estimate.PASSES * graph.arcs / 1e3
     (note,) = [note for note in result.trace.notes if note.startswith("device auto")]
     assert note.startswith("device auto: cuda:0; a run takes an estimated ")
     assert note.endswith(f" s on cuda:0 and {here:.3g} s on the processor")
@@ -116,7 +117,7 @@ def test_nobody_looks_for_gpus_that_start_too_late(machine: Any, graph: Any, mon
 
 
 def test_vertices_that_do_not_fit_stay_on_the_processor(machine: Any, graph: Any) -> None:
-    machine(SLOW, bytes=choose.SPARE + 100)
+    machine(SLOW, bytes=cuda_device.SPARE + 100)
     result = ist.bfs(graph, 1)
     assert result.summary()["device"] == "cpu"
     assert "device auto: the processor, as the vertices do not fit in the memory of cuda:0" in result.trace.notes
@@ -186,7 +187,7 @@ COSTS = replace(FAST, bandwidth=16e6, edge_rate=2e6, host_edge_rate=1e6, start_s
 
 
 def test_estimates_on_the_processor(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(auto, "available", lambda: 10**9)
+    monkeypatch.setattr(estimate, "available", lambda: 10**9)
     assert on_processor(LOAD, COSTS, None) == pytest.approx(0.5 + 4 * 4)
     assert on_processor(LOAD, COSTS, 10**6) == pytest.approx(4 * 4)  # read again and again, while others are followed
     assert on_processor(replace(LOAD, disk_seconds=6.0), COSTS, "10%") == pytest.approx(4 * 6)

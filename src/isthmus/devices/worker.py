@@ -17,15 +17,37 @@ from isthmus.frontier import Frontier
 from isthmus.kernels.loops import rows
 from isthmus.link.link import Array
 from isthmus.programs.program import Program, State
-from isthmus.runtime.executor.launches import Launches
-from isthmus.runtime.executor.work import Piece
 from isthmus.threads import Team
+
+Piece = Callable[[int], None]  # a part of the work on a delivery; its argument is the member of the team that does it
 
 NO_WEIGHTS = np.empty(0, np.int32)
 
 
+class LiveValues:
+    """What the sources of a launch read: the values as they are at that moment."""
+
+    def __init__(self, state: State) -> None:
+        self._state = state
+
+    @property
+    def arrays(self) -> tuple[Array, ...]:
+        return self._state.arrays
+
+    def begin(self, delivery: Delivery, edges: Ranges | Rows, frontier: Frontier) -> None:
+        """A launch begins that runs a delivery's edges."""
+
+    def again(self, rows: Rows) -> None:
+        """A further run of these rows begins."""
+
+
 class Worker:
-    """Applies a program's compiled loops to deliveries."""
+    """Applies a program's compiled loops to deliveries.
+
+    `least_again`: the fewest edges for which a further run pays. `sources`: what a launch reads.
+    """
+
+    uploaded_bytes: int | None = None  # on a GPU: rows that the host has uploaded, beside what the link counts
 
     def __init__(
         self,
@@ -34,11 +56,10 @@ class Worker:
         state: State,
         team: Team,
         least_again: int = 0,
-        launches: Launches | None = None,
+        sources: LiveValues | None = None,
     ) -> None:
         self._module, self._program, self._state, self._team = module, program, state, team
-        self._least_again = least_again  # the fewest edges for which a further run pays
-        self._launches = launches  # on a modelled device
+        self._least_again, self._sources = least_again, sources or LiveValues(state)
         self.choose_loops()
 
     def choose_loops(self) -> None:
@@ -63,8 +84,7 @@ class Worker:
         if marked is None:
             return []
         delivery.again_edges += int(marked.lengths.sum())
-        if self._launches is not None:
-            self._launches.again(marked)
+        self._sources.again(marked)
         return self._rows(delivery, marked, frontier)
 
     def marked(self, delivery: Delivery, frontier: Frontier) -> Rows | None:
@@ -103,18 +123,12 @@ class Worker:
 
     def pieces(self, delivery: Delivery, frontier: Frontier) -> list[Piece]:
         edges = delivery.edges
-        if self._launches is not None:
-            self._launches.begin(delivery, edges, frontier)
+        self._sources.begin(delivery, edges, frontier)
         return (
             self._rows(delivery, edges, frontier)
             if isinstance(edges, Rows)
             else self._ranges(delivery, edges, frontier)
         )
-
-    @property
-    def _before(self) -> tuple[Array, ...]:
-        """The state that a run's sources read."""
-        return self._state.arrays if self._launches is None else self._launches.arrays
 
     def _rows(self, d: Delivery, lists: Rows, frontier: Frontier) -> list[Piece]:
         ends = np.cumsum(lists.lengths)
@@ -123,7 +137,7 @@ class Worker:
         firsts = np.searchsorted(ends, cuts[:-1], "right")
         skips = cuts[:-1] - (ends[firsts] - lists.lengths[firsts])
         weights = NO_WEIGHTS if d.weights is None else d.weights
-        arrays, loop, state, before = d.task.side.lists.arrays, self._rows_loop, self._state, self._before
+        arrays, loop, state, before = d.task.side.lists.arrays, self._rows_loop, self._state, self._sources.arrays
 
         def piece(k: int) -> Piece:
             def work(member: int) -> None:
@@ -152,7 +166,7 @@ class Worker:
 
     def _ranges(self, d: Delivery, ranges: Ranges, frontier: Frontier) -> list[Piece]:
         weights = NO_WEIGHTS if d.weights is None else d.weights
-        lists, loop, state, before = d.task.side.lists, self._range_loop, self._state, self._before
+        lists, loop, state, before = d.task.side.lists, self._range_loop, self._state, self._sources.arrays
 
         def piece(run: int, begin: int, end: int, first: int, last: int) -> Piece:
             base, weight_base = ranges.base[run], ranges.weight_base[run]

@@ -19,26 +19,17 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from isthmus.devices import choose as device
+from isthmus.devices.cuda import device
 from isthmus.devices.cuda.gpu_costs import CardCosts, known, recall
 from isthmus.devices.cuda.kernels import needed
 from isthmus.graph.graph import Graph
 from isthmus.graph.snapshot import Snapshot
 from isthmus.kernels.compile import cuda_module
 from isthmus.link.open import in_files, known_profile
-from isthmus.memory import DEFAULT_SHARE, available, parse_size
-from isthmus.runtime.near.budget import parse_share
+from isthmus.memory import DEFAULT_SHARE, available, parse_size, share_of
 
 PASSES = 4  # assumed: a search follows an edge about once, PageRank some ten times
 VERTEX_BYTES = 40  # assumed, per vertex: values, marks, and what is sorted, beside the lists
-
-
-@dataclass(frozen=True)
-class Choice:
-    """A device, and why; an empty note if there was nothing to choose."""
-
-    device: str
-    note: str = ""
 
 
 @dataclass(frozen=True)
@@ -57,35 +48,28 @@ class Load:
         return self.vertex_bytes + self.edge_bytes
 
 
-def choose(graph: Graph, memory: str | int | None) -> Choice:
-    """The device for runs on a graph: "auto", which is the processor, or the GPU whose estimate is shortest."""
-    measured = known() if type(graph) is Graph else []  # a graph that changes stays on the processor
+def choose(graph: Graph, memory: str | int | None) -> tuple[str, str]:
+    """The GPU for runs on a graph whose estimate is shortest, or an empty name for the processor; and why."""
+    measured = known()
     if not measured:
-        return Choice("auto")
+        return "", ""
     load = load_of(graph.snapshot)
-    start, here = (
-        min(start_of(costs, True) for costs in measured),
-        max(on_processor(load, costs, memory) for costs in measured),
-    )
+    start = min(start_of(costs, True) for costs in measured)
+    here = max(on_processor(load, costs, memory) for costs in measured)
     if here <= start:
-        return Choice(
-            "auto",
-            f"device auto: the processor; a run takes an estimated {here:.3g} s there, and a GPU starts in "
-            f"{start:.3g} s",
-        )
+        seconds = f"a run takes an estimated {here:.3g} s there, and a GPU starts in {start:.3g} s"
+        return "", f"device auto: the processor; {seconds}"
     found, trouble = estimates(load, memory)
     if not found:
-        return Choice("auto", f"device auto: the processor, as no measured GPU can be used: {trouble}")
+        return "", f"device auto: the processor, as no measured GPU can be used: {trouble}"
     there, number, here = min(found)
     name = f"{device.CUDA}:{number}"
     if there == float("inf"):
-        return Choice("auto", f"device auto: the processor, as the vertices do not fit in the memory of {name}")
+        return "", f"device auto: the processor, as the vertices do not fit in the memory of {name}"
     seconds = f"a run takes an estimated {there:.3g} s on {name} and {here:.3g} s on the processor"
-    return (
-        Choice(name, f"device auto: {name}; {seconds}")
-        if there < here
-        else Choice("auto", f"device auto: the processor; {seconds}")
-    )
+    if there < here:
+        return name, f"device auto: {name}; {seconds}"
+    return "", f"device auto: the processor; {seconds}"
 
 
 def load_of(graph: Snapshot) -> Load:
@@ -124,8 +108,9 @@ def budget(load: Load, memory: str | int | None, most: int) -> int:
     """Near memory of a run with the option `memory`, at most `most`."""
     if memory is None:
         return most
-    if str(memory).strip().endswith("%"):
-        return min(most, load.vertex_bytes + int(load.edge_bytes * parse_share(str(memory).strip()[:-1])))
+    share = share_of(memory)
+    if share is not None:
+        return min(most, load.vertex_bytes + int(load.edge_bytes * share))
     return min(most, parse_size(memory))
 
 
