@@ -11,7 +11,8 @@ from docs.builder import links, navigation, pages, reference, shell, signatures
 from docs.builder.source_comments import fields_of
 
 import isthmus as ist
-from isthmus.runtime.options import SessionOptions
+from isthmus.graph.formats import ReadOptions
+from isthmus.runtime.options import VISIBLE, SessionOptions
 
 ROOT = Path(__file__).parent.parent
 
@@ -56,8 +57,14 @@ def test_an_algorithm_has_its_options_with_their_help(texts: dict[str, str]) -> 
     assert ":param alpha: Damping: the chance of following an edge." in texts["algorithms"]
 
 
-def test_fields_are_explained_by_their_comments() -> None:
-    assert fields_of(SessionOptions)["policy"] == ("str", "the recipe that decides how edges are brought near")
+def test_fields_are_explained_by_their_help_or_their_comments() -> None:
+    assert fields_of(SessionOptions)["policy"] == ("str", "How edges are brought into near memory.")
+    assert fields_of(ReadOptions)["comments"] == ("str", "characters that start a comment line")
+
+
+def test_every_option_of_a_run_is_in_the_reference(texts: dict[str, str]) -> None:
+    everything = "\n".join(texts.values())
+    assert all(f"| `{name}` |" in everything for name in VISIBLE)
 
 
 def test_a_signature_shows_what_a_caller_can_give() -> None:

@@ -11,7 +11,7 @@ import pytest
 
 import isthmus as ist
 from isthmus import checks
-from isthmus.cli.algorithms import parse_numbers
+from isthmus.cli.shell_options import parse_numbers
 from isthmus.errors import OptionError
 
 NO_NUMBERS: list[Any] = ["0.5", None, True, math.nan, 1j, [1], Decimal("0.5")]

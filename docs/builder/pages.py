@@ -38,7 +38,7 @@ PAGES = {
             Section(
                 "Options of inputs",
                 "`ingest` and `read` take these as keywords. [Formats](../formats.md#inputs) has the rules.",
-                fields=("isthmus.graph.formats:ReadOptions", "isthmus.graph.ingest.ingest:Cleaning"),
+                fields=("isthmus.graph.formats:ReadOptions", "isthmus.graph.ingest.cleaning:Cleaning"),
             ),
             Section("A graph", "", ("Graph",), ("isthmus.graph.ingest.ingest:Report",)),
             Section(

@@ -1,8 +1,9 @@
-"""Words about the fields of a class: the comments behind them in its source.
+"""Words about the fields of a class: the help that it declares, or the comments behind fields in its source.
 
-    memory: str | int | None  # near memory: bytes, "2GB", or ...
+    memory: Annotated[str | int | None, RunOption("Near memory: 2GB, or ...")]
+    header: bool = False  # the first line of a text has the names of the columns
 
-Classes of plain data explain their fields in this way, and Python forgets comments, so the source is read again.
+Python forgets comments, so the source is read again.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ import tokenize
 
 
 def fields_of(cls: type) -> dict[str, tuple[str, str]]:
-    """(type, comment) of the fields that have a comment, by name: those of `cls` itself, in order."""
+    """(type, words) of the fields that have words, by name: those of `cls` itself, in order."""
     source = textwrap.dedent(inspect.getsource(cls))
     comments = {
         token.start[0]: token.string.lstrip("# ")
@@ -26,7 +27,14 @@ def fields_of(cls: type) -> dict[str, tuple[str, str]]:
     assert isinstance(body, ast.ClassDef)
     found = {}
     for line in body.body:
-        if isinstance(line, ast.AnnAssign) and isinstance(line.target, ast.Name) and line.end_lineno in comments:
+        if not isinstance(line, ast.AnnAssign) or not isinstance(line.target, ast.Name):
+            continue
+        if isinstance(line.annotation, ast.Subscript) and ast.unparse(line.annotation.value) == "Annotated":
+            assert isinstance(line.annotation.slice, ast.Tuple)
+            help = cls.__annotations__[line.target.id].__metadata__[0].help.replace(": {recipes}", "")
+            if help:
+                found[line.target.id] = ast.unparse(line.annotation.slice.elts[0]), help
+        elif line.end_lineno in comments:
             comment = comments[line.end_lineno]
             if not comment.startswith(("noqa", "type:")):
                 found[line.target.id] = ast.unparse(line.annotation), comment

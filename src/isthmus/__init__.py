@@ -42,7 +42,7 @@ _WHERE = {
     "accumulative": ("isthmus.programs.declaration", "accumulative"),
     "Program": ("isthmus.programs.program", "Program"),
     "Functions": ("isthmus.programs.functions", "Functions"),
-    "State": ("isthmus.programs.program", "State"),
+    "State": ("isthmus.programs.state", "State"),
     "Answer": ("isthmus.programs.algorithm", "Answer"),
     "Column": ("isthmus.programs.column", "Column"),
     "Option": ("isthmus.programs.algorithm", "Option"),
@@ -90,7 +90,8 @@ if TYPE_CHECKING:
     from isthmus.programs.column import Column
     from isthmus.programs.declaration import accumulative, monotone
     from isthmus.programs.functions import Functions
-    from isthmus.programs.program import Program, State
+    from isthmus.programs.program import Program
+    from isthmus.programs.state import State
     from isthmus.runtime.plan.calibrate import calibrate
     from isthmus.runtime.plan.comparison import compare
     from isthmus.runtime.plan.plan import plan

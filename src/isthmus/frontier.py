@@ -199,7 +199,7 @@ class Frontier:
         counts once.
         """
         count = len(partitions)
-        vertices, edges, blocks = (np.zeros(count, np.int64) for _ in range(3))
+        vertices, edges, blocks = np.zeros((3, count), np.int64)
         found = Activity(vertices, edges, blocks, partitions.arcs, whole_slots=partitions.slots)
         if self.list is not None:
             rows.activity_of_rows(

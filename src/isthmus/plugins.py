@@ -86,49 +86,61 @@ def source_of(loader: Any, name: str) -> str | None:
 
 def declared_by(statement: ast.stmt, module: str, kind: str) -> Iterator[Declared]:
     """The declaration in a statement of a module, if it is one."""
-    if isinstance(statement, ast.ClassDef) and any(
-        isinstance(base, ast.Name) and base.id == kind for base in statement.bases
-    ):
-        plain = [
-            each for each in statement.body if isinstance(each, ast.Assign) and isinstance(each.targets[0], ast.Name)
-        ]
-        facts = literals({each.targets[0].id: each.value for each in plain if isinstance(each.targets[0], ast.Name)})
-        attribute = statement.name
-    elif (
-        isinstance(statement, ast.Assign)
-        and isinstance(statement.targets[0], ast.Name)
-        and isinstance(call := statement.value, ast.Call)
-        and isinstance(call.func, ast.Name)
-        and call.func.id == kind
-        and call.args
-    ):
-        facts = literals({"name": call.args[0], **{word.arg: word.value for word in call.keywords if word.arg}})
-        attribute = statement.targets[0].id
-    elif isinstance(statement, ast.FunctionDef) and (decorator := decorated_by(statement, kind)) is not None:
-        words = first_paragraph(ast.get_docstring(statement) or "")
-        options = (
-            {word.arg: word.value for word in decorator.keywords if word.arg} if isinstance(decorator, ast.Call) else {}
-        )
-        facts = {**literals(options), "name": statement.name, "words": words}
-        attribute = statement.name
-    else:
-        return
-    if "name" in facts:
-        yield Declared(facts["name"], module, attribute, facts)
+    for read in (declaring_class, declaring_call, declaring_function):
+        found = read(statement, kind)
+        if found is not None and "name" in found[1]:
+            attribute, facts = found
+            yield Declared(facts["name"], module, attribute, facts)
+
+
+Declaration = tuple[str, dict[str, Any]]  # the attribute of the module, and the literals
+
+
+def declaring_class(statement: ast.stmt, kind: str) -> Declaration | None:
+    """`class Name(Kind)` with attributes."""
+    if not isinstance(statement, ast.ClassDef) or not any(is_named(base, kind) for base in statement.bases):
+        return None
+    assigned = {
+        each.targets[0].id: each.value
+        for each in statement.body
+        if isinstance(each, ast.Assign) and isinstance(each.targets[0], ast.Name)
+    }
+    return statement.name, literals(assigned)
+
+
+def declaring_call(statement: ast.stmt, kind: str) -> Declaration | None:
+    """`NAME = Kind("name", ...)`."""
+    if not isinstance(statement, ast.Assign) or not isinstance(statement.targets[0], ast.Name):
+        return None
+    call = statement.value
+    if not isinstance(call, ast.Call) or not is_named(call.func, kind) or not call.args:
+        return None
+    return statement.targets[0].id, literals({"name": call.args[0], **keywords(call)})
+
+
+def declaring_function(statement: ast.stmt, kind: str) -> Declaration | None:
+    """A function that is decorated with `@kind` or `@kind(...)`."""
+    if not isinstance(statement, ast.FunctionDef):
+        return None
+    for decorator in statement.decorator_list:
+        if is_named(decorator.func if isinstance(decorator, ast.Call) else decorator, kind):
+            words = first_paragraph(ast.get_docstring(statement) or "")
+            return statement.name, {**literals(keywords(decorator)), "name": statement.name, "words": words}
+    return None
+
+
+def is_named(expression: ast.expr, name: str) -> bool:
+    return isinstance(expression, ast.Name) and expression.id == name
+
+
+def keywords(call: ast.expr) -> dict[str, ast.expr]:
+    """The keyword arguments of a call; none of another expression."""
+    return {word.arg: word.value for word in call.keywords if word.arg} if isinstance(call, ast.Call) else {}
 
 
 def first_paragraph(text: str) -> str:
     """The first paragraph of a docstring as one line."""
     return " ".join(text.split("\n\n")[0].split())
-
-
-def decorated_by(function: ast.FunctionDef, kind: str) -> ast.expr | None:
-    """The decorator of that name, with or without arguments."""
-    for decorator in function.decorator_list:
-        bare = decorator.func if isinstance(decorator, ast.Call) else decorator
-        if isinstance(bare, ast.Name) and bare.id == kind:
-            return decorator
-    return None
 
 
 def literals(values: dict[str, ast.expr]) -> dict[str, Any]:

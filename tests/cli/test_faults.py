@@ -1,6 +1,6 @@
 """Ctrl-C, kill, kill -9, full and read-only disks, two writers: the target stays as it was, nothing is left.
 
-Tests commands as processes: `cli/start.py`, `cli/signals.py`, `cli/commands/graphs.py` and `cli/commands/run.py`.
+Tests commands as processes: `cli/start.py`, `cli/signals.py`, `cli/commands/ingest.py` and `cli/commands/run.py`.
 """
 
 from __future__ import annotations

@@ -135,7 +135,7 @@ def test_an_error_in_a_kernel(
     own: Any, policy: str, threads: int, at: int, monkeypatch: pytest.MonkeyPatch, sized: Any
 ) -> None:
     """Whichever member of the team it happens to, with reads under way."""
-    from isthmus.runtime.executor import worker
+    from isthmus.devices import worker
 
     plain, turns = worker.Worker.pieces, iter(range(10**9))
     sized(piece=1 << 12)

@@ -16,7 +16,7 @@ RECIPES, FORMATS = "{recipes}", "{formats}"  # placeholders for the lists
 
 
 WHERE = {
-    "algorithm": ("isthmus.programs", "algorithm"),
+    "algorithm": ("isthmus.programs.algorithms", "algorithm"),
     "format": ("isthmus.graph.formats", "Format"),
     "recipe": ("isthmus.policies.recipes", "Recipe"),
 }  # packages that hold parts of each kind, and what declares one

@@ -18,7 +18,20 @@ import typer
 
 import isthmus
 from isthmus.cli import help_lists, verbosity
-from isthmus.cli.commands import calibrate, compare, demo, export, generate, graphs, plan, run, stream, subgraphs
+from isthmus.cli.commands import (
+    calibrate,
+    compare,
+    demo,
+    export,
+    generate,
+    info,
+    ingest,
+    plan,
+    run,
+    stream,
+    subgraphs,
+    verify,
+)
 from isthmus.cli.suggestions import nearest
 from isthmus.errors import IsthmusError
 from isthmus.kernels.compile import compile_clock
@@ -35,7 +48,9 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 generate.register(app)
-graphs.register(app)
+ingest.register(app)
+info.register(app)
+verify.register(app)
 export.register(app)
 run.register(app)
 compare.register(app)

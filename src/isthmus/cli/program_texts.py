@@ -7,7 +7,8 @@ import types
 from typing import TYPE_CHECKING, Any, Union, get_args, get_origin
 
 if TYPE_CHECKING:
-    from isthmus.programs.algorithm import Algorithm, Parameter
+    from isthmus.programs.algorithm import Algorithm
+    from isthmus.programs.parameter import Parameter
 
 SYNTAX = "NAME[:OPTION=VALUE,...]"
 TRUTH = {"true": True, "yes": True, "1": True, "": True, "false": False, "no": False, "0": False}
@@ -15,7 +16,8 @@ TRUTH = {"true": True, "yes": True, "1": True, "": True, "false": False, "no": F
 
 def parse(text: str, graph: Any) -> Any:
     """A program to maintain, from its text."""
-    from isthmus.cli.algorithms import named, read
+    from isthmus.cli.algorithms import named
+    from isthmus.cli.shell_options import read
     from isthmus.errors import OptionError
     from isthmus.programs.algorithm import Kind
     from isthmus.stream.maintain.program_request import ProgramRequest

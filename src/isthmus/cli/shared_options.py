@@ -58,7 +58,8 @@ SelfLoops = Annotated[Keep, typer.Option(help="Keep or drop edges from a vertex 
 InEdges = Annotated[bool, typer.Option("--in-edges/--no-in-edges", help="Keep in-edges of a directed graph as well.")]
 OrderOption = Annotated[Order, typer.Option(help="Vertex order; hub puts the top 8 % by out-degree x in-degree first.")]
 WeightOption = Annotated[
-    WeightType | None, typer.Option(help="How weights are stored. Default: int32 or int64 for integers, else float64.")
+    WeightType | None,
+    typer.Option("--weight-type", help="How weights are stored. Default: int32 or int64 for integers, else float64."),
 ]
 Memory = Annotated[
     str | None,

@@ -16,11 +16,9 @@ import numpy as np
 
 from isthmus import sizes
 from isthmus.cache.cache import Cache
-from isthmus.cache.chunks import ChunkedLists
-from isthmus.cache.hot_subgraph import HotSubgraph
+from isthmus.cache.list_cache import HERE, ListCache
 from isthmus.cache.partition_cache import PartitionCache
-from isthmus.cache.uses import Uses
-from isthmus.cache.vertex_cache import VertexCache
+from isthmus.cache.ranking import RANKINGS
 from isthmus.devices.device import Device, DeviceInfo
 from isthmus.devices.run_clock import RunClock
 from isthmus.devices.worker import Worker
@@ -178,12 +176,15 @@ class DeviceMemory:
             return Cache()
         if recipe.cache == "partitions" and not (recipe.queue and len(sides) == 1):  # the queue keeps its own
             return PartitionCache(sides, memory, side.block)
-        if recipe.cache == "vertices" and len(sides) == 1:
-            return VertexCache(side, memory, self._team)
-        if recipe.cache == "hot_subgraph" and len(sides) == 1:
-            kinds = (side.target_dtype, side.weight_dtype if side.weight_width else None)
-            return HotSubgraph([side.name], [side.lists], memory, kinds, self._team, chunked=ChunkedLists, uses=Uses)
+        if recipe.cache in RANKINGS and len(sides) == 1:
+            dtypes = (side.target_dtype, side.weight_dtype if side.weight_width else None)
+            given = ([side.name], [side.lists], memory, dtypes, self._team, RANKINGS[recipe.cache])
+            return ListCache(*given, place=self.cache_place(link))
         return Cache()
+
+    def cache_place(self, link: Link) -> Any:
+        """Where the lists of a cache lie, and what moves them there."""
+        return HERE
 
     def clock(self, link: Link, recipe: Recipe, partitions: int) -> RunClock:
         """The clock of a run."""

@@ -6,6 +6,9 @@ run would take there (`devices/model/modelled_clock.py`), and its answers decide
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 import numpy as np
 
 from isthmus.engines.engine import Delivery, Ranges, Rows, Side
@@ -39,6 +42,16 @@ class RunClock:
     def least_again(self, side: Side) -> int:
         """The fewest edges for which a further run of a delivery pays."""
         return 0
+
+    def rerun_levels(self, usual: int) -> int:
+        """How often a partition that stays near may run in an iteration."""
+        return usual
+
+    def transfers(self, make: Callable[[Any], Any]) -> Any:
+        """What says when partitions that stay near have arrived, made by `make` of a modelled clock; None: the readers
+        do.
+        """
+        return None
 
     def iteration(self) -> float | None:
         """Seconds of the iteration that has just ended on a modelled device; None: they are measured."""

@@ -7,6 +7,7 @@ a hub. The executor hands the pieces to members of the team.
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from types import ModuleType
 
 import numpy as np
@@ -139,68 +140,60 @@ class Worker:
         weights = NO_WEIGHTS if d.weights is None else d.weights
         arrays, loop, state, before = d.task.side.lists.arrays, self._rows_loop, self._state, self._sources.arrays
 
-        def piece(k: int) -> Piece:
-            def work(member: int) -> None:
-                frontier.used[member] = loop(
-                    lists.vertices,
-                    lists.begins,
-                    lists.weight_begins,
-                    lists.lengths,
-                    firsts[k],
-                    skips[k],
-                    cuts[k + 1] - cuts[k],
-                    *arrays,
-                    d.targets,
-                    weights,
-                    state.arrays,
-                    before,
-                    state.params,
-                    frontier.next_marks,
-                    frontier.queues[member],
-                    frontier.used[member],
-                )
+        def piece(k: int, member: int) -> None:
+            frontier.used[member] = loop(
+                lists.vertices,
+                lists.begins,
+                lists.weight_begins,
+                lists.lengths,
+                firsts[k],
+                skips[k],
+                cuts[k + 1] - cuts[k],
+                *arrays,
+                d.targets,
+                weights,
+                state.arrays,
+                before,
+                state.params,
+                frontier.next_marks,
+                frontier.queues[member],
+                frontier.used[member],
+            )
 
-            return work
-
-        return [piece(k) for k in range(cuts.size - 1)]
+        return [partial(piece, k) for k in range(cuts.size - 1)]
 
     def _ranges(self, d: Delivery, ranges: Ranges, frontier: Frontier) -> list[Piece]:
         weights = NO_WEIGHTS if d.weights is None else d.weights
         lists, loop, state, before = d.task.side.lists, self._range_loop, self._state, self._sources.arrays
 
-        def piece(run: int, begin: int, end: int, first: int, last: int) -> Piece:
-            base, weight_base = ranges.base[run], ranges.weight_base[run]
+        def piece(run: int, first: int, last: int, begin: int, end: int, member: int) -> None:
+            frontier.used[member] = loop(
+                first,
+                last,
+                begin,
+                end,
+                ranges.base[run],
+                ranges.weight_base[run],
+                frontier.marks,
+                frontier.all_active,
+                *lists.arrays,
+                d.targets,
+                weights,
+                state.arrays,
+                before,
+                state.params,
+                frontier.next_marks,
+                frontier.queues[member],
+                frontier.used[member],
+            )
 
-            def work(member: int) -> None:
-                frontier.used[member] = loop(
-                    first,
-                    last,
-                    begin,
-                    end,
-                    base,
-                    weight_base,
-                    frontier.marks,
-                    frontier.all_active,
-                    *lists.arrays,
-                    d.targets,
-                    weights,
-                    state.arrays,
-                    before,
-                    state.params,
-                    frontier.next_marks,
-                    frontier.queues[member],
-                    frontier.used[member],
-                )
-
-            return work
-
-        found = []
+        pieces: list[Piece] = []
         for run in range(ranges.first.size):
             cuts = ranges.begin[run] + even_cuts(int(ranges.end[run] - ranges.begin[run]))
             firsts = np.maximum(np.searchsorted(lists.begins, cuts[:-1], "right") - 1, ranges.first[run])
             lasts = np.minimum(np.searchsorted(lists.begins, cuts[1:] - 1, "right"), ranges.last[run])
-            found += [piece(run, cuts[k], cuts[k + 1], firsts[k], lasts[k]) for k in range(cuts.size - 1)]
-        return found
+            pieces += map(partial(partial, piece, run), firsts, lasts, cuts[:-1], cuts[1:])
+        return pieces
 
 
 def even_cuts(edges: int) -> Array:

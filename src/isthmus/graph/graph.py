@@ -22,7 +22,7 @@ from isthmus.messages import option
 ENTRIES_AT_ONCE = 1024  # a binary search reads the remaining entries when they are this few
 
 if TYPE_CHECKING:
-    from isthmus.graph.ingest.ingest import Report
+    from isthmus.graph.ingest.cleaning import Report
 
 
 class Graph:

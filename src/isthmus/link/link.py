@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 
+from isthmus.graph.store.extent_reader import Extents as Extents
 from isthmus.graph.store.files import aligned_empty
 from isthmus.memory import format_size
 
@@ -60,24 +61,6 @@ class SingleCopy(Profile):
     """A profile for when all active edges go in one copy: packing and transfer do not overlap."""
 
     packs_ahead = False
-
-
-@dataclass
-class Extents:
-    """Byte ranges of far sections and where they go in a near buffer. All multiples of the link's block."""
-
-    sections: Array  # index of the section each extent is in
-    offsets: Array  # bytes from the section's start
-    lengths: Array
-    places: Array  # bytes from the buffer's start
-
-    @property
-    def columns(self) -> tuple[Array, Array, Array, Array]:
-        return self.sections, self.offsets, self.lengths, self.places
-
-    @property
-    def bytes(self) -> int:
-        return int(self.lengths.sum())
 
 
 @dataclass

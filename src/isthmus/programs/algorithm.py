@@ -1,7 +1,9 @@
 """What an algorithm is to its users: a function, declared once, in the file of its program.
 
-    @algorithm def bfs(run: Runner, source: Vertex, depth_limit: Annotated[int | None, Option("Maximum distance.",
-    least=0)] = None) -> Answer:
+    DepthLimit = Annotated[int | None, Option("Maximum distance.", least=0)]
+
+    @algorithm
+    def bfs(run: Runner, source: Vertex, depth_limit: DepthLimit = None) -> Answer:
         \"\"\"Distances in edges from a source.\"\"\"
         return run(BFS(source, depth_limit))
 
@@ -17,45 +19,18 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from enum import Enum
 from functools import cached_property
-from typing import Annotated, Any, Protocol, get_args, get_origin, get_type_hints, overload
+from typing import Annotated, Any, Protocol, get_type_hints, overload
 
 from isthmus.checks import flag
 from isthmus.errors import OptionError
 from isthmus.graph.snapshot import Snapshot
 from isthmus.plugins import LAST, first_paragraph
 from isthmus.programs.column import Array, Column
+from isthmus.programs.parameter import Kind as Kind
+from isthmus.programs.parameter import Option as Option
+from isthmus.programs.parameter import Parameter, parameter_of
 from isthmus.programs.per_source import BySource
 from isthmus.programs.program import Program
-
-
-class Kind(Enum):
-    """What values a parameter takes, where its type does not say. The shell parses its arguments accordingly."""
-
-    PLAIN = "a number, a word or a flag"
-    VERTEX = "a vertex id"
-    VERTICES = "several vertex ids"
-    BY_VERTEX = "numbers by vertex id"
-    ARRAY = "an array: a .npy file on the shell"
-    ARRAYS = "an array from a .npz file, which may hold arrays for other parameters as well"
-    SIZES = "numbers separated by commas"
-
-
-@dataclass(frozen=True)
-class Option:
-    """How help and the shell present a parameter. `least`: its smallest value. `flag`: its name on the shell, if
-    different.
-
-    `metavar` stands for the value in help; for numbers by vertex it names the number. `sample` makes a value from a
-    graph, for tests of all algorithms. It is needed where there is no default, or one that does not suit every graph.
-    """
-
-    help: str
-    least: float | None = None
-    flag: str | None = None
-    metavar: str | None = None
-    kind: Kind = Kind.PLAIN
-    sample: Callable[[Snapshot], Any] | None = None
-
 
 START = "The vertex to start from, by its own id. Default: the one with the most out-edges."
 Vertex = Annotated[Any, Option(START, kind=Kind.VERTEX)]
@@ -129,24 +104,6 @@ class Runner(Protocol):
 
 
 @dataclass(frozen=True)
-class Parameter:
-    """A parameter of an algorithm: name, type, default (`inspect.Parameter.empty`: none) and help."""
-
-    name: str
-    type: Any
-    default: Any
-    option: Option
-
-    @property
-    def required(self) -> bool:
-        return self.default is inspect.Parameter.empty
-
-    def __str__(self) -> str:
-        """As it stands in a signature."""
-        return self.name if self.required else f"{self.name}={self.default!r}"
-
-
-@dataclass(frozen=True)
 class Live:
     """How an algorithm's answer is kept current. `title`: the name that users give it by, such as SSSP in
     `isthmus.SSSP(source=7)`.
@@ -199,14 +156,6 @@ class Algorithm:
 
     def __call__(self, run: Runner, *args: Any, **named: Any) -> Answer:
         return self.function(run, *args, **named)
-
-
-def parameter_of(name: str, hint: Any, default: Any) -> Parameter:
-    option = Option("")
-    if get_origin(hint) is Annotated:
-        hint, *more = get_args(hint)
-        option = next((each for each in more if isinstance(each, Option)), option)
-    return Parameter(name, hint, default, option)
 
 
 Declares = Callable[[Callable[..., Answer]], Algorithm]

@@ -8,7 +8,6 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from isthmus.devices.cpu import RunParts
-from isthmus.devices.model.modelled_clock import ModelledClock
 from isthmus.devices.run_clock import RunClock
 from isthmus.engines.engine import BUFFERS
 from isthmus.engines.resident import Resident
@@ -207,7 +206,7 @@ def stay(loop: Loop, split: Split) -> StayingPartitions | None:
         loop.worker,
         pipeline.engines["filter"],
         chosen.cache != "none",
-        loop.clock if isinstance(loop.clock, ModelledClock) else None,
+        loop.clock,
         may_rerun(loop.program, pipeline.sides),
     )
     if staying.works:

@@ -15,13 +15,13 @@ from isthmus.graph.graph import Graph
 from isthmus.programs.algorithm import Algorithm
 from isthmus.programs.catalogue import ALGORITHMS
 from isthmus.programs.program import Program
-from isthmus.runtime.options import CALL, SESSION, RunOptions, split
+from isthmus.runtime.options import VISIBLE, RunOptions, split
 from isthmus.runtime.results.result import Result
 from isthmus.runtime.session import Session, check_graph, check_program
 
 OPTIONS = f"""
 
-Options that change only the speed: {", ".join([*SESSION, *CALL[:-1]])}.
+Options that change only the speed: {", ".join(VISIBLE)}.
 """
 
 

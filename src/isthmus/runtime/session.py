@@ -16,7 +16,6 @@ import os
 import threading
 import weakref
 from contextlib import ExitStack
-from dataclasses import replace
 from pathlib import Path
 from typing import Any, Self, Unpack
 
@@ -31,16 +30,7 @@ from isthmus.programs.program import Program
 from isthmus.runtime.call import Call, Rehearsal
 from isthmus.runtime.checkpoint.checkpoint import checkpoints_of
 from isthmus.runtime.near.near_memory import NearMemory
-from isthmus.runtime.options import (
-    SESSION,
-    CallOptions,
-    SessionOptions,
-    Settings,
-    check_call,
-    quiet,
-    refuse_unknown,
-    split,
-)
+from isthmus.runtime.options import SESSION, CallOptions, SessionOptions, Settings, call_settings, refuse_unknown, split
 from isthmus.runtime.results.kinds import result_of
 from isthmus.runtime.results.result import Result
 from isthmus.runtime.trace import provenance
@@ -96,7 +86,7 @@ class Session:
 
     def _take(self, choice: Choice) -> None:
         """Use the device of a choice. `notes` go into the trace of every run; `instead` is what to use if it fails."""
-        self.settings = replace(self.settings, device=choice.given)
+        self.settings = self.settings.changed(device=choice.given)
         self.device, self.notes, self._instead = choice.device, choice.notes, choice.instead
 
     def _change_device(self, choice: Choice) -> None:
@@ -183,8 +173,8 @@ class Session:
     def _called(self, algorithm: Algorithm, args: tuple[Any, ...], own: dict[str, Any], **options: Any) -> Result:
         date = provenance.now()
         algorithm.check(args, own)
-        check_call(options)
-        watch, say, rehearse = options.pop("watch", quiet), options.pop("say", None), options.pop("rehearse", None)
+        options = call_settings(options)
+        watch, say, rehearse = (options.pop(name) for name in ("watch", "say", "rehearse"))
         if os.getpid() != self._process:
             raise IsthmusError(
                 "the session was opened before this process was forked, and its threads are not here; open a "

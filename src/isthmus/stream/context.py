@@ -9,7 +9,6 @@ Edges are in memory if they fit in the budget. Otherwise a stored graph stays on
 from __future__ import annotations
 
 from contextlib import ExitStack
-from dataclasses import replace
 from typing import Any, TypedDict
 
 from isthmus.devices.choose import device_named
@@ -42,7 +41,8 @@ class StreamOptions(TypedDict, total=False):
     align: bool | None  # whether lists in memory begin on boundaries of 128 bytes
     device: str  # "model:NAME" for a modelled GPU or "cuda:NUMBER" for one of this machine; the host has the edges
     policy: str | None  # a recipe for edges on disk, or one of `stream/stream_recipes.py` for a device
-    on_disk: bool | None  # edges stay in the store, only changes are in memory; None: if they do not fit in `memory`
+    # Edges stay in the store, and only changes are in memory; None: if they do not fit in `memory`.
+    on_disk: bool | None
 
 
 OPTIONS = tuple(StreamOptions.__annotations__)
@@ -187,7 +187,7 @@ class StreamContext:
             self.merger = Merger(graph, memory.changes)
         else:
             runs = memory_for_runs(graph, graph.near_bytes, programs, self.budget, session.team.size)
-        session.settings = replace(session.settings, memory=runs)
+        session.settings = session.settings.changed(memory=runs)
 
     def close(self) -> None:
         """Stop the merger, and close session and graph, also after Ctrl-C."""

@@ -1,6 +1,7 @@
 """`isthmus stream`, as a person or a script meets it.
 
-Tests `cli/commands/stream.py`, `cli/commands/follow.py`, `cli/program_texts.py` and `cli/commands/workload.py`.
+Tests `cli/commands/stream.py`, `cli/commands/stream_follow.py`, `cli/follower.py`, `cli/program_texts.py` and
+`cli/commands/stream_workload.py`.
 """
 
 from __future__ import annotations

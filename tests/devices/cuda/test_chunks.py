@@ -118,7 +118,7 @@ def test_lists_that_have_changed_are_patched(monkeypatch: pytest.MonkeyPatch) ->
     """The test of the processor's, on a GPU: only what has changed is copied, unless the list has moved or is not
     there.
     """
-    from tests.stream import test_reads
+    from tests.stream.devices import test_reads
 
     card = LazyCard()
     with CardSpace(card) as space:

@@ -17,7 +17,7 @@ from isthmus.devices.cuda.host_memory import FarMemory
 from isthmus.devices.cuda.kernels.skeleton import LINE
 from isthmus.graph.store.files import BLOCK, aligned_empty
 from isthmus.kernels.compile import cuda_module
-from isthmus.runtime.near import whole_arrays
+from isthmus.link import whole_arrays
 
 
 @pytest.fixture

@@ -1,4 +1,4 @@
-"""Patterns of files (`graph/reading/file_parts.py`), and rows and lines without ids (`graph/reading/tables.py`,
+"""Patterns of files (`graph/reading/file_parts.py`), and rows and lines without ids (`graph/reading/table_source.py`,
 `graph/formats/text.py`).
 """
 

@@ -4,16 +4,14 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any, Unpack
 
 import typer
 
-from isthmus.cli.algorithms import Given, group, names, read
-from isthmus.cli.commands.run import Budget, DeviceOption, VerifyOption, WithoutOption
-from isthmus.cli.shared_options import RUNNING, Json, StorePath, Threads
-
-if TYPE_CHECKING:
-    from isthmus.programs.algorithm import Algorithm
+from isthmus.cli.algorithms import AlgorithmCall, group
+from isthmus.cli.shared_options import RUNNING, Json, StorePath
+from isthmus.cli.shell_options import names
+from isthmus.runtime.options import SessionOptions
 
 PoliciesOption = Annotated[
     str | None, typer.Option(metavar="NAME,NAME...", help="Recipes to compare. Default: all of them.")
@@ -24,73 +22,46 @@ ReportOption = Annotated[
 ]
 
 
-def shared(
+def compare(
+    call: AlgorithmCall,
     store: StorePath,
-    memory: Budget = None,
     policies: PoliciesOption = None,
-    without: WithoutOption = None,
-    device: DeviceOption = "auto",
     rounds: RoundsOption = 3,
-    threads: Threads = None,
-    verify: VerifyOption = True,
     report: ReportOption = None,
     json: Json = False,
-) -> None:
-    """The options of every comparison, as a signature."""
-
-
-def act(
-    algorithm: Algorithm,
-    given: Given,
-    store: Path,
-    memory: str | None,
-    policies: str | None,
-    without: str | None,
-    device: str,
-    rounds: int,
-    threads: int | None,
-    verify: bool,
-    report: Path | None,
-    json: bool,
+    **options: Unpack[SessionOptions],
 ) -> None:
     from isthmus.cli.console import Watch, fail, say, show_json, warn
     from isthmus.graph.graph import open_graph
-    from isthmus.runtime.plan.comparison import compare
-    from isthmus.runtime.public import function_of
+    from isthmus.runtime.plan.comparison import compare as run_all
     from isthmus.runtime.trace.provenance import from_shell
 
-    name = algorithm.name
     if report is not None:
         from isthmus.report import page
 
         page.check(report)
     graph = open_graph(store)
     chosen = None if policies is None else names(policies)
-    with Watch(name) as watch, from_shell(sys.argv[1:]):
-        found = compare(
-            function_of(algorithm),
-            graph,
-            **read(algorithm, given, graph),
-            policies=chosen,
-            rounds=rounds,
-            memory=memory,
-            device=device,
-            without=names(without),
-            threads=threads,
-            verify=verify,
-            watch=watch.seen,
-            say=watch.say,
-            begin=lambda recipe, number: watch.begin(
-                f"{name} by {recipe}, {f'round {number} of {rounds}' if number else 'warming up'}"
-            ),
-        )
+
+    def begin(recipe: str, number: int) -> None:
+        watch.begin(f"{call.name} by {recipe}, {f'round {number} of {rounds}' if number else 'warming up'}")
+
+    with Watch(call.name) as watch, from_shell(sys.argv[1:]):
+        how: dict[str, Any] = {
+            "policies": chosen,
+            "rounds": rounds,
+            "begin": begin,
+            "watch": watch.seen,
+            "say": watch.say,
+        }
+        found = run_all(call.function, graph, **call.arguments(graph), **how, **options)
     if report is not None:
         found.report(report)
     summary = found.summary()
     if json:
         show_json(summary)
     else:
-        say(f"{name} on {store}, {found.runs[found.fastest].summary()['device']}", "bold")
+        say(f"{call.name} on {store}, {found.runs[found.fastest].summary()['device']}", "bold")
         show(summary)
         say(f"Answers agree. Fastest: {found.fastest}.", "bold green")
         if report is not None:
@@ -143,4 +114,6 @@ def show(summary: dict[str, Any]) -> None:
 
 
 def register(app: typer.Typer) -> None:
-    app.add_typer(group("Run an algorithm with several recipes and compare them.", shared, act), name="compare")
+    app.add_typer(
+        group("Run an algorithm with several recipes and compare them.", compare, without=("policy",)), name="compare"
+    )

@@ -1,12 +1,11 @@
 """`isthmus generate KIND`: synthetic graphs.
 
-A function here has the options of one kind and returns the arguments for `isthmus.generate`; `compose` adds the options
-that all kinds share.
+A function here has the options of one kind and returns them for `isthmus.generate`; `compose` adds the shared ones.
 """
 
 from __future__ import annotations
 
-from pathlib import Path
+from dataclasses import dataclass
 from typing import Annotated, Any
 
 import typer
@@ -25,11 +24,10 @@ from isthmus.cli.shared_options import (
     SelfLoops,
     Threads,
     WeightOption,
-    WeightType,
 )
 from isthmus.cli.signatures import compose
 
-Shape = dict[str, Any]
+Shape = dict[str, Any]  # the kind of a graph, and the options that only this kind has
 Vertices = Annotated[int, typer.Option(min=0, help="Number of vertices.")]
 Repeats = Annotated[Keep, typer.Option("--parallel", help="Keep or drop repeated edges.")]
 Weights = Annotated[
@@ -41,20 +39,19 @@ Chance = Annotated[
 ]
 
 
-def shared(
-    output: Output,
-    seed: Annotated[int, typer.Option(help="The same seed gives the same graph, whatever the number of threads.")] = 1,
-    directed: Annotated[bool, typer.Option("--directed/--undirected", help="Whether edges have a direction.")] = False,
-    weights: Weights = None,
-    weight_type: WeightOption = None,
-    in_edges: InEdges = True,
-    order: OrderOption = Order.natural,
-    memory: Memory = None,
-    threads: Threads = None,
-    overwrite: Overwrite = False,
-    json: Json = False,
-) -> None:
-    """The options of every kind, as a signature."""
+@dataclass
+class SharedOptions:
+    """The options that all kinds share."""
+
+    seed: Annotated[int, typer.Option(help="The same seed gives the same graph, whatever the number of threads.")] = 1
+    directed: Annotated[bool, typer.Option("--directed/--undirected", help="Whether edges have a direction.")] = False
+    weights: Weights = None
+    weight_dtype: WeightOption = None
+    in_edges: InEdges = True
+    order: OrderOption = Order.natural
+    memory: Memory = None
+    threads: Threads = None
+    overwrite: Overwrite = False
 
 
 def rmat(
@@ -72,6 +69,7 @@ def rmat(
 ) -> Shape:
     """Recursive-matrix graph (Graph500's Kronecker graphs): skewed degrees, short paths."""
     shape: Shape = {
+        "kind": "rmat",
         "scale": scale,
         "edge_factor": edge_factor,
         "permute": permute,
@@ -94,7 +92,7 @@ def uniform(
     parallel: Repeats = Keep.drop,
 ) -> Shape:
     """Edges between uniformly random vertices (Erdős-Rényi)."""
-    return {"vertices": vertices, "edges": edges, "self_loops": self_loops, "parallel": parallel}
+    return {"kind": "uniform", "vertices": vertices, "edges": edges, "self_loops": self_loops, "parallel": parallel}
 
 
 def grid(
@@ -102,33 +100,33 @@ def grid(
     columns: Annotated[int, typer.Option(min=1, help="Number of columns.")],
 ) -> Shape:
     """A rows x columns grid: small degrees and long paths, like a road network."""
-    return {"rows": rows, "columns": columns}
+    return {"kind": "grid", "rows": rows, "columns": columns}
 
 
 def path(vertices: Vertices) -> Shape:
     """0 - 1 - 2 - ...: the longest possible diameter."""
-    return {"vertices": vertices}
+    return {"kind": "path", "vertices": vertices}
 
 
 def star(vertices: Vertices) -> Shape:
     """Vertex 0 joined to all others: one hub."""
-    return {"vertices": vertices}
+    return {"kind": "star", "vertices": vertices}
 
 
 def complete(vertices: Vertices) -> Shape:
     """Every pair of vertices joined."""
-    return {"vertices": vertices}
+    return {"kind": "complete", "vertices": vertices}
 
 
-def make(kind: str, shape: Shape, output: Path, weight_type: WeightType | None, json: bool, **options: Any) -> None:
-    from isthmus.cli.commands.graphs import built
+def make(shape: Shape, output: Output, options: SharedOptions, json: Json = False) -> None:
+    from isthmus.cli.graph_summary import built
     from isthmus.graph.ingest.build import generate
 
-    built(lambda bar: generate(kind, output, weight_dtype=weight_type, progress=bar, **options, **shape), json, "made")
+    built(lambda bar: generate(path=output, progress=bar, **shape, **vars(options)), json, "made")
 
 
 def register(app: typer.Typer) -> None:
     kinds = typer.Typer(cls=help_lists.Group, no_args_is_help=True, help="Generate a graph.")
     for shape in (rmat, uniform, grid, path, star, complete):
-        kinds.command(cls=help_lists.Command)(compose(shape, shared, make))
+        kinds.command(cls=help_lists.Command)(compose(shape, make))
     app.add_typer(kinds, name="generate")

@@ -1,51 +1,23 @@
-"""`isthmus plan ALGORITHM STORE`: the memory that a run would need and the cost of one pass over the edges, without
-running it.
-"""
+"""`isthmus plan ALGORITHM STORE`: the memory that a run would need and the cost of one pass over the edges."""
 
 from __future__ import annotations
 
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any, Unpack
 
 import typer
 
-from isthmus.cli.algorithms import Given, group, read
-from isthmus.cli.commands.run import Budget, DeviceOption, PolicyOption
-from isthmus.cli.shared_options import Json, StorePath, Threads
-
-if TYPE_CHECKING:
-    from isthmus.programs.algorithm import Algorithm
+from isthmus.cli.algorithms import AlgorithmCall, group
+from isthmus.cli.shared_options import Json, StorePath
+from isthmus.runtime.options import SessionOptions
 
 
-def shared(
-    store: StorePath,
-    memory: Budget = None,
-    policy: PolicyOption = "auto",
-    device: DeviceOption = "auto",
-    threads: Threads = None,
-    json: Json = False,
-) -> None:
-    """The options of every plan, as a signature."""
-
-
-def act(
-    algorithm: Algorithm,
-    given: Given,
-    store: Path,
-    memory: str | None,
-    policy: str,
-    device: str,
-    threads: int | None,
-    json: bool,
-) -> None:
+def plan(call: AlgorithmCall, store: StorePath, json: Json = False, **options: Unpack[SessionOptions]) -> None:
     from isthmus.cli.console import facts, say, show_json, warn
     from isthmus.graph.graph import open_graph
-    from isthmus.runtime.plan.plan import plan
-    from isthmus.runtime.public import function_of
+    from isthmus.runtime.plan.plan import plan as run
 
     graph = open_graph(store)
-    own = read(algorithm, given, graph)
-    found = plan(function_of(algorithm), graph, policy=policy, device=device, memory=memory, threads=threads, **own)
+    found = run(call.function, graph, **call.arguments(graph), **options)
     summary = found.summary()
     if json:
         show_json(summary)
@@ -76,6 +48,4 @@ def show(costs: dict[str, dict[str, Any]]) -> None:
 
 
 def register(app: typer.Typer) -> None:
-    app.add_typer(
-        group("Show the memory and the cost per pass of a run, without running it.", shared, act), name="plan"
-    )
+    app.add_typer(group("Show the memory and the cost per pass of a run, without running it.", plan), name="plan")

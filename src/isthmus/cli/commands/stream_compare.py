@@ -9,6 +9,7 @@ from typing import Annotated, Any
 import typer
 
 from isthmus.cli.shared_options import RUNNING, Json, StorePath, Threads
+from isthmus.cli.stream_updates import Updates
 
 DeviceOption = Annotated[str, typer.Option(help="A modelled GPU: model:NAME.", show_default=True)]
 NearOption = Annotated[
@@ -49,22 +50,21 @@ def show(summary: dict[str, Any]) -> None:
     out.print(table)
 
 
-def compared(
+def compare(
     store: StorePath,
-    updates: str,
-    programs: list[str],
-    how: dict[str, Any],
-    device: str,
-    memory: str,
-    policies: str | None,
-    threads: Threads,
-    report: Path | None,
-    json: Json,
+    updates: Updates,
+    device: DeviceOption = "model:rtx2080ti",
+    memory: NearOption = "10%",
+    policies: PoliciesOption = None,
+    threads: Threads = None,
+    report: ReportOption = None,
+    json: Json = False,
 ) -> None:
-    from isthmus.cli.algorithms import names
-    from isthmus.cli.commands.follow import batches, notes_about
+    """Compare recipes of streams on a modelled device or a GPU: what each of them moves for the same changes."""
     from isthmus.cli.console import err, say, show_json
+    from isthmus.cli.follower import batches, notes_about
     from isthmus.cli.program_texts import parse
+    from isthmus.cli.shell_options import names
     from isthmus.graph.graph import open_graph
     from isthmus.runtime.trace.provenance import from_shell
     from isthmus.stream.stream_comparison import compare_streams
@@ -74,20 +74,20 @@ def compared(
 
         template.check(report)
     with open_graph(store) as graph, from_shell(sys.argv[1:]):
-        wanted = [parse(text, graph) for text in programs]
-        notes_about(wanted, graph)
+        requests = [parse(text, graph) for text in updates.program or []]
+        notes_about(requests, graph)
         chosen = None if policies is None else names(policies)
         with err.status("opening") as status:
             found = compare_streams(
                 graph,
-                wanted,
-                updates,
+                requests,
+                updates.updates,
                 device=device,
                 memory=memory,
                 policies=chosen,
                 threads=threads,
                 begin=lambda recipe: status.update(f"updates by {recipe}"),
-                **how,
+                **updates.reading(),
             )
     if report is not None:
         found.report(report)
@@ -96,7 +96,10 @@ def compared(
         show_json(summary)
         return
     run = summary["runs"][0]
-    say(f"{updates} on {store}, {summary['device']}: {batches(run['batches'])}, {run['changes']:,} changes", "bold")
+    say(
+        f"{updates.updates} on {store}, {summary['device']}: {batches(run['batches'])}, {run['changes']:,} changes",
+        "bold",
+    )
     show(summary)
     say(f"Answers agree. Fastest: {found.fastest}.", "bold green")
     say(found.advice)

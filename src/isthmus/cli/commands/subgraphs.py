@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Unpack
 
 import typer
 
 from isthmus.cli import help_lists
-from isthmus.cli.commands.run import Budget, DeviceOption, PolicyOption
-from isthmus.cli.shared_options import Ascending, Json, Memory, Output, Overwrite, ResultOutput, StorePath, Threads, Top
+from isthmus.cli.shared_options import Ascending, Json, Memory, Output, Overwrite, ResultOutput, StorePath, Top
+from isthmus.cli.signatures import command_of
 from isthmus.errors import OptionError
+from isthmus.runtime.options import SessionOptions
 
 if TYPE_CHECKING:
     from isthmus.graph.graph import Graph
@@ -34,7 +35,7 @@ BothWays = Annotated[bool, typer.Option("--undirected", help="Follow directed ed
 
 
 def register(app: typer.Typer) -> None:
-    app.command(cls=help_lists.Command)(path)
+    app.command(cls=help_lists.Command)(command_of(path))
     app.command(cls=help_lists.Command)(degrees)
     app.command(cls=help_lists.Command)(subgraph)
     app.command("ego-graph", cls=help_lists.Command)(ego_graph)
@@ -45,11 +46,8 @@ def path(
     source: VertexA,
     target: VertexB,
     weight: WeightFlag = False,
-    memory: Budget = None,
-    policy: PolicyOption = "auto",
-    device: DeviceOption = "auto",
-    threads: Threads = None,
     json: Json = False,
+    **options: Unpack[SessionOptions],
 ) -> None:
     """Find a shortest path between two vertices."""
     from isthmus.cli.console import Watch, counted, say, show_json, summary, warn
@@ -58,10 +56,7 @@ def path(
     from isthmus.runtime.session import Session
 
     graph = open_graph(store)
-    with (
-        Watch("path") as watch,
-        Session(graph, memory=memory, policy=policy, device=device, threads=threads) as session,
-    ):
+    with Watch("path") as watch, Session(graph, **options) as session:
         ends = graph.ids.parse(source), graph.ids.parse(target)
         found = found_path(session, *ends, weight, watch=watch.seen, say=watch.say)
     if weight and not graph.weighted:
@@ -169,9 +164,9 @@ def lines_of(path: Path | None) -> list[str]:
 
 
 def write_part(part: Graph, output: Path, overwrite: bool, as_json: bool) -> None:
-    from isthmus.cli.commands.graphs import rows_of
-    from isthmus.cli.commands.graphs import summary as as_dict
     from isthmus.cli.console import show_json, summary
+    from isthmus.cli.graph_summary import rows_of
+    from isthmus.cli.graph_summary import summary as as_dict
     from isthmus.graph.ingest.build import store_again
 
     stored: Any = store_again(part, output, overwrite)

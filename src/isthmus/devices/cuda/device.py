@@ -11,14 +11,12 @@ from collections.abc import Collection, Iterable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from functools import cache, partial
+from typing import Any
 
 import numpy as np
 
-from isthmus.cache.cache import Cache
-from isthmus.cache.hot_subgraph import HotSubgraph
 from isthmus.devices.cpu import RunParts
 from isthmus.devices.cuda.card import Card, NumbaCard, Shared
-from isthmus.devices.cuda.chunks import CudaChunkedLists
 from isthmus.devices.cuda.columns import GpuColumns
 from isthmus.devices.cuda.disk_link import CudaDiskLink
 from isthmus.devices.cuda.frontier import CudaFrontier
@@ -26,19 +24,16 @@ from isthmus.devices.cuda.gpu_costs import CardCosts, costs_file, recall, rememb
 from isthmus.devices.cuda.gpu_lists import CardLists
 from isthmus.devices.cuda.host_memory import FarMemory
 from isthmus.devices.cuda.link import CudaLink
+from isthmus.devices.cuda.list_cache import on_card
 from isthmus.devices.cuda.measurement import TRIAL, CardSamples, Trial, measure_card
-from isthmus.devices.cuda.partition_cache import CudaPartitionCache
-from isthmus.devices.cuda.uses import CudaUses
-from isthmus.devices.cuda.vertex_cache import CudaVertexCache
-from isthmus.devices.cuda.worker import CudaWorker, OnCard, exchange
+from isthmus.devices.cuda.worker import CudaWorker, OnCard
 from isthmus.devices.device import DeviceInfo
 from isthmus.devices.model.device import ModelledGpu, ModelMemory
 from isthmus.devices.model.figures import PREFIX, GpuFigures, find
 from isthmus.devices.model.launches import Launches
 from isthmus.devices.model.link import ModelLink
 from isthmus.devices.worker import LiveValues, Worker
-from isthmus.engines.engine import Side
-from isthmus.errors import NotOnGpu, OptionError
+from isthmus.errors import NotOnGpu, OptionError, ProgramError
 from isthmus.frontier import Frontier
 from isthmus.graph.far import FarArray
 from isthmus.graph.lists import Lists
@@ -52,7 +47,8 @@ from isthmus.link.profile.measurement import Say, ignore
 from isthmus.link.whole_arrays import read_array
 from isthmus.memory import DEFAULT_SHARE, available, format_size
 from isthmus.messages import option
-from isthmus.policies.recipe import Recipe
+from isthmus.programs.program import Program
+from isthmus.programs.state import State
 from isthmus.progress import SILENT, Progress
 from isthmus.threads import Team, uninterrupted
 
@@ -113,7 +109,7 @@ class CudaMemory(ModelMemory):
         super().__init__(snapshot, team, verify, far, figures)
         self._card, self._far_memory, self._card_lists = card, FarMemory(card), CardLists(card)
         self._used: set[tuple[str, bool]] = set()  # far arrays of the link that moves edges, with whether managed
-        self._left: list[tuple[Array, Shared]] = []  # what the last run has left of its state: on the host, on the GPU
+        self._last: tuple[OnCard, State] | None = None  # of the last run: its state may still lie on the GPU
 
     def begin_thread(self) -> None:
         self._card.begin_thread()
@@ -194,44 +190,33 @@ class CudaMemory(ModelMemory):
     def frontier(self) -> Frontier:
         return CudaFrontier(self.snapshot.vertices, self._team.size)
 
-    def cache(self, recipe: Recipe, sides: list[Side], memory: Array, link: Link) -> Cache:
-        if self.residency is not None or not memory.size:
-            return super().cache(recipe, sides, memory, link)
-        side = sides[0]
+    def cache_place(self, link: Link) -> Any:
         assert isinstance(link, CudaLink)
-        if recipe.cache == "partitions" and not (recipe.queue and len(sides) == 1):
-            return CudaPartitionCache(sides, memory, side.block)
-        if recipe.cache == "vertices" and len(sides) == 1:
-            return CudaVertexCache(side, memory, link)
-        if recipe.cache == "hot_subgraph" and len(sides) == 1:
-            kinds = (side.target_dtype, side.weight_dtype if side.weight_width else None)
-            given = ([side.name], [side.lists], memory, kinds, self._team)
-            return HotSubgraph(*given, chunked=CudaChunkedLists, uses=CudaUses)
-        return Cache()
+        return on_card(link)
 
     @contextmanager
     def running(self, parts: RunParts) -> Iterator[Worker]:
         """While inside, the state and the frontier lie in memory that host and GPU both use."""
-        program, state, frontier = parts.program, parts.state, parts.frontier
+        state, frontier, self._last = parts.state, parts.frontier, None
         assert isinstance(frontier, CudaFrontier)
+        refuse_held(parts.program, state)
         own = state.arrays  # a stream goes on with them
-        self._left = []
         with OnCard(self._card, self._card_lists, self.residency) as on:
-            exchange(program, state, tuple(on.reach(array) for array in own))
+            state.place(on.reach)
             try:
                 frontier.attach(on)
-                launches = Launches(program, state) if self._card.repeats else LiveValues(state)
+                launches = Launches(parts.program, state) if self._card.repeats else LiveValues(state)
                 yield CudaWorker(on, parts, self._team, launches)
                 on.finish()
                 own = tuple(on.detach(array, there) for array, there in zip(own, state.arrays, strict=True))
             finally:
                 parts.cache.detach()
-                exchange(program, state, own)
-            self._left = on.left
+                state.arrays = own
+            self._last = on, state
 
     def result_columns(self, columns: dict[str, Array]) -> GpuColumns:
-        left, self._left = self._left, []
-        return GpuColumns(self._card, left, columns)
+        last, self._last = self._last, None
+        return GpuColumns(self._card, [] if last is None else last[0].unchanged(last[1]), columns)
 
     def close(self) -> None:
         with ExitStack() as last:
@@ -239,6 +224,28 @@ class CudaMemory(ModelMemory):
             last.callback(self._card_lists.close)
             self._used = set()
             super().close()
+
+
+def refuse_held(program: Program, state: State) -> None:
+    """Raise ProgramError if a program holds an array of its state: it would not see what kernels write.
+
+    Arrays that it was made with are its inputs, and nothing writes into them.
+    """
+    inputs = list(arrays_in(program.given))
+    written = [own for own in state.arrays if not any(np.may_share_memory(own, each) for each in inputs)]
+    for name, value in (*vars(program).items(), *state.extra.items()):
+        if any(np.may_share_memory(array, own) for array in arrays_in(value) for own in written):
+            ask = "ask for it with state.arrays whenever it is needed: a GPU has the state in memory of its own"
+            raise ProgramError(f"{program.name}: holds an array of its state in `{name}`; {ask}")
+
+
+def arrays_in(value: Any) -> Iterator[Array]:
+    """The arrays in a value, and in its lists, tuples and dictionaries."""
+    if isinstance(value, np.ndarray):
+        yield value
+    elif isinstance(value, list | tuple | dict):
+        for each in value.values() if isinstance(value, dict) else value:
+            yield from arrays_in(each)
 
 
 # GPUs by name

@@ -173,7 +173,7 @@ class CudaLink(ModelLink):
 
     def _carry(self, extents: Extents, buffer: Array, channel: int) -> int:
         moved = 0
-        for section, offset, length, place in zip(*(column.tolist() for column in extents.columns), strict=True):
+        for section, offset, length, place in extents.each():
             host = self._sections[section][offset : offset + length]  # shorter at the end of the array
             if host.size:
                 self.card.copy(buffer[place : place + host.size], host, self._stream)

@@ -37,7 +37,7 @@ from isthmus.frontier import Frontier
 from isthmus.graph.lists import Lists
 from isthmus.link.link import Array
 from isthmus.messages import option
-from isthmus.programs.program import Program, State
+from isthmus.programs.program import State
 from isthmus.threads import Team
 
 NO_WEIGHTS_HERE = np.zeros(1, np.int32)  # a device has no empty arrays
@@ -50,8 +50,7 @@ class OnCard(CardSpace):
         """`residency` has what stays on the card between the batches of a stream."""
         super().__init__(card)
         self._card_lists, self._residency = lists, residency
-        # What stays when the run has ended: copies on the host, and the card's own.
-        self.left: list[tuple[Array, Shared]] = []
+        self._detached: list[tuple[Array, Shared]] = []  # what stays when the run has ended: on the host, and here
 
     def reach(self, array: Array) -> Array:
         """An array of the state in memory that both sides use: itself, if it lies there already, or a copy."""
@@ -62,8 +61,7 @@ class OnCard(CardSpace):
         return array
 
     def detach(self, own: Array, there: Array) -> Array:
-        """The host's own array with what an array there holds. The memory on the card stays, for whoever takes it from
-        `left`.
+        """The host's own array with what an array there holds. The memory on the card stays for `unchanged`.
 
         The array is another one only if the program has replaced it by a larger one meanwhile.
         """
@@ -77,45 +75,19 @@ class OnCard(CardSpace):
         if shared is not None:
             self._taken = [each for each in self._taken if each is not shared]
             self.card.keep(shared)
-            self.left.append((own, shared))
+            self._detached.append((own, shared))
         return own
+
+    def unchanged(self, state: State) -> list[tuple[Array, Shared]]:
+        """Arrays of a state that has ended, on the host and on the card, where both hold the same: none that was
+        taken.
+        """
+        return [(own, shared) for own, shared in self._detached if not any(own is taken for taken in state.taken)]
 
     def lists(self, lists: Lists) -> tuple[Array, Array]:
         """Begins and ends of lists in near memory, which stay there after the run."""
         kept = None if self._residency is None else self._residency.positions(lists)
         return self._card_lists.there(lists) if kept is None else kept
-
-
-def exchange(program: Program, state: State, fresh: tuple[Array, ...]) -> None:
-    """Replace the state's arrays, also where the program itself holds them, or views of them, as members or in lists,
-    tuples and dicts.
-    """
-    pairs = list(zip(state.arrays, fresh, strict=True))
-    for holder in (state.extra, vars(program)):
-        holder.update({name: replaced(value, pairs) for name, value in holder.items()})
-    state.arrays = fresh
-
-
-def replaced(value: Any, pairs: list[tuple[Array, Array]]) -> Any:
-    """What a program holds, with fresh arrays in place of old ones; whatever has none in it stays the same object."""
-    if isinstance(value, np.ndarray):
-        for old, new in pairs:
-            if value is old:
-                return new
-            if value.size and np.may_share_memory(value, old):
-                return same_view(value, old, new)
-    elif type(value) in (list, tuple, dict):
-        before = list(value.values()) if isinstance(value, dict) else list(value)
-        after = [replaced(each, pairs) for each in before]
-        if any(new is not old for old, new in zip(before, after, strict=True)):
-            return dict(zip(value, after, strict=True)) if isinstance(value, dict) else type(value)(after)
-    return value
-
-
-def same_view(view: Array, old: Array, new: Array) -> Array:
-    """The part of a fresh array that a view shows of the old one."""
-    begin = view.ctypes.data - old.ctypes.data
-    return np.ndarray(view.shape, view.dtype, new.data, begin, view.strides)
 
 
 class CudaWorker(Worker):

@@ -8,8 +8,9 @@ activity of every partition if the host decides, else one flag that says whether
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from itertools import groupby
+from typing import Any
 
 from isthmus import sizes
 from isthmus.devices.model import costs
@@ -19,7 +20,8 @@ from isthmus.devices.run_clock import RunClock, followed
 from isthmus.engines.engine import BUFFERS, Delivery, Side
 from isthmus.frontier import Activity, Frontier
 from isthmus.link.link import Moved, Profile, SingleCopy
-from isthmus.policies.recipes import Recipe
+from isthmus.policies.recipe import Recipe
+from isthmus.schedule.levels import levels
 
 ROUND_SHARE = 1 / 16  # tried 1, 1/4, 1/8, 1/16, 1/64 and 0: nearly the fastest, with far fewer bytes than 1
 FLAG_BYTES, ACTIVITY_BYTES = 4, 12  # whether any vertex is active; active vertices, edges and requests of a partition
@@ -78,6 +80,12 @@ class ModelledClock(RunClock):
         if not self._recipe.weighs_launches:
             return 0
         return int(ROUND_SHARE * self.device.near.launch_seconds * self.device.link.bandwidth / side.entry_bytes)
+
+    def rerun_levels(self, usual: int) -> int:
+        return levels(self.device.near.bandwidth, self.device.link.bandwidth)
+
+    def transfers(self, make: Callable[[Any], Any]) -> Any:
+        return make(self)
 
     def submit(self) -> None:
         """Submit the deliveries noted so far to the clock."""

@@ -121,32 +121,36 @@ def save_parts(chosen: Format, edges: Outgoing, path: Path) -> None:
 
 def chosen_format(path: Path | None, format: str | None) -> tuple[Format, str]:
     """(The format to write, the ending that tells its variants apart)."""
-    endings = (
-        [ending.lower() for ending in path.suffixes if ending.lower() not in COMPRESSED]
-        if path is not None
-        else [STREAM]
-    )
-    ending = endings[-1] if endings else ""
+    ending = ending_of(path)
     if format is not None and format not in FORMATS:
         ending, format = f".{format.lower().removeprefix('.')}", None
         if not savers(ending):
             raise OptionError(f"format: expected one of {', '.join(written())}, or an ending, got {ending[1:]!r}")
-    names = [format] if format is not None else savers(ending)
-    if len(names) != 1:
-        known = ", ".join(sorted(ending for ending in built_in_endings() if savers(ending)))
-        why = (
-            f"could be {' or '.join(names)}; give {option('format')}"
-            if names
-            else f"expected a name that ends in {known}"
-        )
-        raise OptionError(f"{path or 'export'}: {why}")
-    chosen = FORMATS[names[0]]
+    chosen = FORMATS[format if format is not None else only_saver(path, ending)]
     if chosen.save is None:
         raise OptionError(f"format: {chosen.name} cannot be written; expected one of {', '.join(written())}")
     if chosen.written != "text" and (path is None or path.suffix.lower() in CODECS):
         expected = "a file" if path is None else "a name without .gz or .zst"
         raise OptionError(f"{path or 'standard output'}: {chosen.words} is binary; expected {expected}")
     return chosen, ending
+
+
+def ending_of(path: Path | None) -> str:
+    """The ending of a name, before one that only tells how it is compressed."""
+    if path is None:
+        return STREAM
+    return next((ending.lower() for ending in reversed(path.suffixes) if ending.lower() not in COMPRESSED), "")
+
+
+def only_saver(path: Path | None, ending: str) -> str:
+    """The one format that is written with this ending; OptionError if there are none or several."""
+    names = savers(ending)
+    if len(names) > 1:
+        raise OptionError(f"{path or 'export'}: could be {' or '.join(names)}; give {option('format')}")
+    if not names:
+        known = ", ".join(sorted(ending for ending in built_in_endings() if savers(ending)))
+        raise OptionError(f"{path or 'export'}: expected a name that ends in {known}")
+    return names[0]
 
 
 def written() -> list[str]:

@@ -106,9 +106,9 @@ def open_source(what: Any, options: ReadOptions) -> EdgeSource:
             raise unknown_option(sorted(options.own))
         if isinstance(what, EdgeSource):
             return what
-        from isthmus.graph.reading import tables
+        from isthmus.graph.reading.python_objects import open_object
 
-        return tables.open_object(what, options)
+        return open_object(what, options)
     path = Path(what)
     if not path.exists():
         if (
@@ -205,7 +205,7 @@ def begins(name: str) -> tuple[bytes, ...]:
 
 def opening(path: Path, size: int = OPENING) -> bytes:
     """The first bytes of a file, decompressed; none if it cannot be read, which its format will report."""
-    from isthmus.graph.formats.text import CODECS, without_mark_bytes
+    from isthmus.graph.reading.text_lines import CODECS, without_mark_bytes
 
     try:
         with path.open("rb") as file:

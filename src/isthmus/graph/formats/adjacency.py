@@ -13,9 +13,9 @@ import numpy as np
 from isthmus import sizes
 from isthmus.errors import GraphFormatError, OptionError
 from isthmus.graph.formats import ReadOptions
-from isthmus.graph.formats.text import Lines, line_at, shortened
 from isthmus.graph.ingest.edges import EdgeBlock, EdgeSource
 from isthmus.graph.reading.format import Format
+from isthmus.graph.reading.text_lines import Lines, line_at, shortened
 from isthmus.graph.store.files import Array
 from isthmus.kernels.text import edge_text as kernels
 from isthmus.messages import option

@@ -16,9 +16,10 @@ from isthmus.errors import BudgetError, GraphFormatError
 from isthmus.graph.formats import ReadOptions
 from isthmus.graph.ingest.edges import EdgeSource
 from isthmus.graph.reading import ipc_messages
+from isthmus.graph.reading.arrow_columns import text_lengths
 from isthmus.graph.reading.format import Format
 from isthmus.graph.reading.parquet_pages import BadPage, Chunk, pages_of, row_groups
-from isthmus.graph.reading.tables import STRING_BYTES, TableSource, text_lengths
+from isthmus.graph.reading.table_source import STRING_BYTES, TableSource
 from isthmus.memory import format_size
 from isthmus.messages import option
 

@@ -15,10 +15,10 @@ import numpy as np
 
 from isthmus.errors import GraphFormatError
 from isthmus.graph.formats import COMPRESSED, ReadOptions
-from isthmus.graph.formats.text import BadLine
 from isthmus.graph.ingest.edges import EdgeBlock, EdgeSource
 from isthmus.graph.reading.counted_text import CountedText, whole_numbers
 from isthmus.graph.reading.format import Format
+from isthmus.graph.reading.text_lines import BadLine
 from isthmus.graph.store.files import Array
 from isthmus.kernels.text import edge_text as kernels
 

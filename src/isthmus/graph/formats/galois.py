@@ -17,9 +17,9 @@ from isthmus.errors import GraphFormatError, OptionError
 from isthmus.graph.formats import ReadOptions
 from isthmus.graph.ingest.edges import EdgeSource
 from isthmus.graph.reading import column_names
+from isthmus.graph.reading.arrow_columns import check_weights
 from isthmus.graph.reading.binary_lists import ListFile
 from isthmus.graph.reading.format import Format, Option
-from isthmus.graph.reading.tables import check_weights
 from isthmus.graph.store.files import Array
 
 if TYPE_CHECKING:

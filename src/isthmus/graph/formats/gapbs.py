@@ -17,9 +17,9 @@ import numpy as np
 from isthmus.errors import GraphFormatError
 from isthmus.graph.formats import ReadOptions
 from isthmus.graph.ingest.edges import EdgeBlock, EdgeSource
+from isthmus.graph.reading.arrow_columns import check_weights
 from isthmus.graph.reading.binary_lists import ListFile
 from isthmus.graph.reading.format import Format
-from isthmus.graph.reading.tables import check_weights
 from isthmus.graph.store.files import Array
 from isthmus.kernels.store import arc_keys as arcs
 from isthmus.threads import Pool

@@ -16,12 +16,12 @@ import numpy as np
 from isthmus import sizes
 from isthmus.errors import GraphFormatError
 from isthmus.graph.formats import ReadOptions, opening
-from isthmus.graph.formats.text import CODECS
 from isthmus.graph.ingest.edges import EdgeBlock, EdgeSource
 from isthmus.graph.ingest.numbering import number_dtype
+from isthmus.graph.reading.arrow_columns import check_weights, weight_type
 from isthmus.graph.reading.counted_text import check_claim
 from isthmus.graph.reading.format import Format
-from isthmus.graph.reading.tables import check_weights, weight_type
+from isthmus.graph.reading.text_lines import CODECS
 from isthmus.graph.reading.text_words import Numbers
 from isthmus.graph.store.files import Array
 from isthmus.threads import Pool

@@ -17,11 +17,11 @@ import numpy as np
 from isthmus import sizes
 from isthmus.errors import GraphFormatError, OptionError
 from isthmus.graph.formats import ReadOptions, opening
-from isthmus.graph.formats.text import Lines, line_at, shortened
 from isthmus.graph.ingest.edges import EdgeBlock, EdgeSource
+from isthmus.graph.reading.arrow_columns import weight_type
 from isthmus.graph.reading.counted_text import From1, check_claim, whole_numbers
 from isthmus.graph.reading.format import Format
-from isthmus.graph.reading.tables import weight_type
+from isthmus.graph.reading.text_lines import Lines, line_at, shortened
 from isthmus.graph.reading.text_words import Words
 from isthmus.graph.store.files import Array
 from isthmus.kernels.store import arc_keys

@@ -14,9 +14,9 @@ import numpy as np
 from isthmus.errors import OptionError
 from isthmus.graph.formats import ReadOptions
 from isthmus.graph.ingest.edges import EdgeSource
+from isthmus.graph.reading.arrow_columns import check_weights
 from isthmus.graph.reading.binary_lists import ListFile
 from isthmus.graph.reading.format import Format
-from isthmus.graph.reading.tables import check_weights
 from isthmus.graph.store.files import Array
 
 if TYPE_CHECKING:

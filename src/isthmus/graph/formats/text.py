@@ -7,10 +7,9 @@ counts them.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO
+from typing import TYPE_CHECKING, Any, BinaryIO, Literal
 
 import numpy as np
 import pyarrow as pa
@@ -22,6 +21,15 @@ from isthmus.graph.ingest.edges import EdgeBlock, EdgeSource
 from isthmus.graph.ingest.names import encode
 from isthmus.graph.reading import column_names
 from isthmus.graph.reading.format import Format
+from isthmus.graph.reading.text_fields import (
+    are_integers,
+    fields_of,
+    first_has_names,
+    separator_of,
+    word_above_numbers,
+    words_of,
+)
+from isthmus.graph.reading.text_lines import BadLine, Lines, line_at, shortened
 from isthmus.graph.store.files import Array
 from isthmus.kernels.text import edge_text as kernels
 from isthmus.messages import option
@@ -33,18 +41,10 @@ if TYPE_CHECKING:
 STRING_CHUNK = 512 << 10  # for string ids, which take some twenty times their bytes during encoding
 LOOK = 100  # lines that decide between integers and strings
 LAST_EXACT = 1 << 53  # above this, doubles cannot represent every integer
+NOT_UTF8 = 100  # a status beside those of the kernels
 ROUNDED = 1 << 16  # among the flags of a block: doubles may have rounded weights
-INTEGER = re.compile(rb"-?[0-9]+")
-TWO_INTEGERS = re.compile(rb"\s*-?[0-9]+([ \t]+)-?[0-9]+(?=\s|$)")
-WORD = re.compile(rb'"[^"]*"|\S+')
-MARK = b"\xef\xbb\xbf"  # byte order mark: some programs write it before UTF-8 text
-CODECS = {".gz": "gzip", ".zst": "zstd"}
 UNWRITABLE = r'["\n\r]'  # what no quoted field may hold
 RISKY = r"^[#%]|^\s|\s$|[\t,]|^$"  # what a field without quotes may not hold
-
-
-class BadLine(Exception):
-    """A line the kernel refused: its status, its number within the block, its text."""
 
 
 def open_path(path: Path, options: ReadOptions) -> EdgeSource:
@@ -54,9 +54,7 @@ def open_path(path: Path, options: ReadOptions) -> EdgeSource:
 
 
 def save(edges: Outgoing, file: BinaryIO) -> None:
-    """Lines `source target [weight]` with the users' ids, separated by commas in .csv, by blanks in .el and .wel, else
-    by tabs.
-    """
+    """Lines `source target [weight]` with the users' ids; commas in .csv, blanks in .el and .wel, else tabs."""
     import pyarrow.csv as pc
 
     comma, blanks = edges.ending == ".csv", edges.ending in (".el", ".wel", ".edgelist")
@@ -74,9 +72,7 @@ def save(edges: Outgoing, file: BinaryIO) -> None:
 
 
 def quoting_of(batch: Any, name: str, comma: bool) -> str:
-    """Whether string ids are quoted: all of a batch, if one needs it. An error for an id that lines of tab-separated
-    fields cannot hold.
-    """
+    """Whether string ids are quoted: all of a batch, if one needs it. Raises OptionError for ids that do not fit."""
     import pyarrow.compute as pc
 
     risky = False
@@ -103,99 +99,6 @@ TEXT = Format(
 )
 
 
-class Lines:
-    """A file as arrays of whole lines, decompressed on the way. Every array ends with a newline."""
-
-    def __init__(self, path: Path, max_expansion: float, chunk: int | None = None) -> None:
-        self.path = path
-        self._chunk = chunk or sizes.now.text_chunk
-        self.size = path.stat().st_size
-        self._limit = max(sizes.now.free_expansion, int(self.size * max_expansion))
-        self._codec = CODECS.get(path.suffix.lower())
-        self.expanded = 0
-
-    def __iter__(self) -> Iterator[tuple[Array, int]]:
-        """(lines, bytes of the file that they came from)."""
-        if self._codec and not self.size:
-            raise GraphFormatError(f"{self.path}: cannot read: the file is empty, so it is not a {self._codec} file")
-        try:
-            with self.path.open("rb", buffering=0) as file:
-                yield from self._cut(file)
-        except OSError as error:  # pyarrow reports damaged compressed data as OSError too
-            raise GraphFormatError(f"{self.path}: cannot read: {error.strerror or error}") from error
-
-    def _cut(self, file: Any) -> Iterator[tuple[Array, int]]:
-        stream = pa.CompressedInputStream(pa.PythonFile(file, "r"), self._codec) if self._codec else None
-        carry = np.empty(0, np.uint8)
-        position = 0
-        first = True
-        while True:
-            buffer = np.empty(carry.size + self._chunk + 1, np.uint8)
-            buffer[: carry.size] = carry
-            filled = carry.size
-            while filled < carry.size + self._chunk:
-                got = read_some(stream, file, buffer, filled, carry.size + self._chunk)
-                if got == 0:
-                    break
-                filled += got
-            last = filled < carry.size + self._chunk
-            self.expanded += filled - carry.size
-            if self._codec and self.expanded > self._limit:
-                raise GraphFormatError(
-                    f"{self.path}: {self.size} bytes decompress to more than {self._limit}; "
-                    f"if that is right, give {option('max_expansion')} a larger factor"
-                )
-            end = filled if last else last_newline(buffer, filled)
-            if last and filled and buffer[filled - 1] != kernels.NEWLINE:
-                buffer[filled] = kernels.NEWLINE
-                end = filled + 1
-            now = file.tell()
-            lines, carry = buffer[:end], buffer[end:filled]
-            if end == 0 and not last:
-                lines, carry = self._broken(without_mark(carry) if first else carry)
-            if lines.size:
-                yield without_mark(lines) if first else lines, now - position
-                first = False
-            position = now
-            if last:
-                return
-
-    def _broken(self, begun: Array) -> tuple[Array, Array]:
-        """(Lines to read now, what to put before the rest of the file) for a line that has begun and whose end is not
-        in memory.
-        """
-        raise GraphFormatError(f"{self.path}: a line is longer than {self._chunk} bytes; is this a text edge list?")
-
-
-def without_mark(lines: Array) -> Array:
-    """The first lines of a file, without a byte order mark."""
-    return lines[len(MARK) :] if lines[: len(MARK)].tobytes() == MARK else lines
-
-
-def without_mark_bytes(begun: bytes) -> bytes:
-    return begun.removeprefix(MARK)
-
-
-def read_some(stream: Any, file: Any, buffer: Array, start: int, stop: int) -> int:
-    """Read into buffer[start:stop]; 0 at the end."""
-    view = buffer.data[start:stop]
-    if stream is None:
-        return int(file.readinto(view))
-    data = stream.read(min(len(view), 1 << 20))
-    view[: len(data)] = data
-    return len(data)
-
-
-def last_newline(buffer: Array, filled: int) -> int:
-    """Where the last whole line ends; 0 if there is none."""
-    for end in range(filled, 0, -(1 << 16)):
-        start = max(0, end - (1 << 16))
-        found = np.flatnonzero(buffer[start:end] == kernels.NEWLINE)
-        if found.size:
-            return start + int(found[-1]) + 1
-    return 0
-
-
 class TextSource(EdgeSource):
     """Edges from a text file."""
 
@@ -212,61 +115,56 @@ class TextSource(EdgeSource):
 
     def _look(self) -> None:
         """Determine separator, columns and the kind of ids from the first lines."""
-        opening = b""
-        for lines, _ in Lines(self.path, self.options.max_expansion):
-            opening = lines[: 1 << 20].tobytes()
-            break
+        opening = next((lines[: 1 << 20].tobytes() for lines, _ in Lines(self.path, self.options.max_expansion)), b"")
         rows = [(number, line) for number, line in enumerate(opening.split(b"\n")) if self._holds_data(line)]
         self._first_line = rows[0][0] + 1 if rows else 0
-        self._separator = separator_of(
-            [line for _, line in rows[self.options.header :][:LOOK]] or [line for _, line in rows]
-        )
-        self._skip_to = 0
+        below = [line for _, line in rows[self.options.header :][:LOOK]]
+        self._separator = separator_of(below or [line for _, line in rows])
         names: list[str] = []
+        self._skip_to = 0
         if self.options.header:
             if not rows:
                 raise GraphFormatError(f"{self.path}: expected a header line, found none")
             number, line = rows.pop(0)
-            self._skip_to = number + 1
-            names = words_of(line, self._separator)
-        columns = [self._column(wanted, names) for wanted in self._wanted(names)]
-        if len({c for c in columns if c >= 0}) < sum(c >= 0 for c in columns):
-            raise OptionError(f"{self.path}: source, target and weight must be different columns")
-        self._columns = np.array(columns, np.int64)
-        self.weighted = columns[2] >= 0
+            self._skip_to, names = number + 1, words_of(line, self._separator)
+        self._choose_columns(names)
         self._fields = len(fields_of(rows[0][1], self._separator)) if rows else 0
         self._lines = [line for _, line in rows[:LOOK]]
-        if self.options.ids != "auto":
-            self.ids = "string" if self.options.ids == "string" else "int"
-        else:
-            self.ids = self._guess(self._lines)
-        if self.options.vertices is not None:
-            self.ids = "int"
+        self.ids = self._id_kind()
         self.notes = tuple(self._doubts())
 
-    def _wanted(self, names: list[str]) -> tuple[str | int | None, ...]:
-        """Columns of source, target and weight: as requested, else by the usual names in the header, else by
-        position.
-        """
-        asked = (self.options.source, self.options.target, self.options.weight)
-        free = [name for name in names if name not in asked]
-        source, target, weight = (
-            column_names.known(free, usual) for usual in (column_names.SOURCE, column_names.TARGET, column_names.WEIGHT)
-        )
+    def _choose_columns(self, names: list[str]) -> None:
+        columns = [self._column(requested, names) for requested in self._requested(names)]
+        used = [column for column in columns if column >= 0]
+        if len(set(used)) < len(used):
+            raise OptionError(f"{self.path}: source, target and weight must be different columns")
+        self._columns, self.weighted = np.array(columns, np.int64), columns[2] >= 0
+
+    def _id_kind(self) -> Literal["int", "string"]:
+        if self.options.vertices is not None or self.options.ids == "int":
+            return "int"
+        return "string" if self.options.ids == "string" else self._guess(self._lines)
+
+    def _requested(self, names: list[str]) -> list[str | int | None]:
+        """Columns of source, target and weight: as given, else by the usual names in the header, else by position."""
+        given = (self.options.source, self.options.target, self.options.weight)
+        free = [name for name in names if name not in given]
         third = 3 if ".wel" in self.path.suffixes else None  # GAPBS: weighted edge list
-        wanted = [
-            given if given is not None else named or place
-            for given, named, place in zip(asked, (source, target, weight), (1, 2, third), strict=True)
+        usual = ((column_names.SOURCE, 1), (column_names.TARGET, 2), (column_names.WEIGHT, third))
+        found = [
+            column if column is not None else column_names.known(free, words) or place
+            for column, (words, place) in zip(given, usual, strict=True)
         ]
-        return (*wanted[:2], None if wanted[2] == column_names.NONE and column_names.NONE not in names else wanted[2])
+        if found[2] == column_names.NONE and column_names.NONE not in names:
+            found[2] = None
+        return found
 
     def _doubts(self) -> Iterator[str]:
         """Notes about a line of names that is read as an edge, and about columns that may hold weights."""
         if self.ids == "string" and not self.options.header and self._first_is_names():
             yield (
                 f"{self.path}:{self._first_line}: {shortened(self._lines[0])!r} looks like names of columns and is "
-                f"read as an edge; "
-                f"give {option('header', True)} to read it as names"
+                f"read as an edge; give {option('header', True)} to read it as names"
             )
         used = int((self._columns >= 0).sum())
         if self._fields > used and not self.weighted and self.options.weight is None:
@@ -274,25 +172,15 @@ class TextSource(EdgeSource):
             yield column_names.ignored(self.name, self._fields - used, free + 1)
 
     def _first_is_names(self) -> bool:
-        """Whether the first line holds names: usual ones, words where all other ids are numbers, or a word above a
-        column of numbers.
-        """
+        """Whether the first line holds names: of source and target, or of another column, which holds numbers."""
         ends = [self._ends(line) for line in self._lines]
         if not ends or len(ends[0]) < 2:
             return False
-        first, others = ends[0], ends[1:]
-        whole = [[bool(INTEGER.fullmatch(field)) for field in pair] for pair in others]
-        words = not any(INTEGER.fullmatch(field) for field in first)
-        if column_names.look_like_names(*(unquoted(field) for field in first)) or (
-            words and bool(whole) and all(map(all, whole))
-        ):
+        if first_has_names(ends):
             return True
         rows = [fields_of(line, self._separator) for line in self._lines]
-        return len(rows) > 1 and any(
-            not is_number(column[0]) and all(map(is_number, column[1:]))
-            for at, column in enumerate(zip(*rows, strict=False))
-            if at not in self._columns[:2]
-        )
+        others = [column for at, column in enumerate(zip(*rows, strict=False)) if at not in self._columns[:2]]
+        return len(rows) > 1 and any(map(word_above_numbers, others))
 
     def _ends(self, line: bytes) -> list[bytes]:
         """The fields of source and target, as far as there are any."""
@@ -303,28 +191,28 @@ class TextSource(EdgeSource):
         rest = line.strip()
         return bool(rest) and rest[0] not in self.options.comments.encode()
 
-    def _column(self, wanted: str | int | None, names: list[str]) -> int:
-        if wanted is None:
+    def _column(self, requested: str | int | None, names: list[str]) -> int:
+        if requested is None:
             return -1
-        if isinstance(wanted, int | np.integer) or wanted.isdecimal():
-            if int(wanted) < 1:
-                raise OptionError(f"{self.path}: columns are counted from 1, got {wanted}")
-            return int(wanted) - 1
+        if isinstance(requested, int | np.integer) or requested.isdecimal():
+            if int(requested) < 1:
+                raise OptionError(f"{self.path}: columns are counted from 1, got {requested}")
+            return int(requested) - 1
         if not self.options.header:
             raise OptionError(
-                f"{self.path}: column {wanted!r} is a name; give {option('header', True)} if the first line holds "
+                f"{self.path}: column {requested!r} is a name; give {option('header', True)} if the first line holds "
                 f"the names"
             )
-        if wanted not in names:
-            raise OptionError(f"{self.path}: no column {wanted!r}; the header has {', '.join(names)}")
-        return names.index(wanted)
+        if requested not in names:
+            raise OptionError(f"{self.path}: no column {requested!r}; the header has {', '.join(names)}")
+        return names.index(requested)
 
-    def _guess(self, lines: list[bytes]) -> Any:
+    def _guess(self, lines: list[bytes]) -> Literal["int", "string"]:
         """Integers, if at least half of the first lines hold two. Lines that will be skipped do not count."""
         ends = [self._ends(line) for line in lines]
         if self.options.missing == "skip":
             ends = [pair for pair in ends if not set(pair) & {b"", b'""'}]
-        whole = sum(len(pair) == 2 and all(INTEGER.fullmatch(field) for field in pair) for pair in ends)
+        whole = sum(len(pair) == 2 and are_integers(pair) for pair in ends)
         return "int" if 2 * whole >= len(ends) else "string"
 
     def blocks(self, pool: Pool) -> Iterator[EdgeBlock]:
@@ -435,8 +323,8 @@ class TextSource(EdgeSource):
         line = self._before + number
         expected = self._expected(status, number)
         if status in (kernels.BAD_SOURCE, kernels.BAD_TARGET, kernels.MISSING) and self._lacks_an_end(text):
-            wanted = "an id between the quotes" if b'""' in self._ends(text) else self._shape()
-            expected = f"expected {wanted} ({option('missing', 'skip')} leaves out lines without a source or target)"
+            form = "an id between the quotes" if b'""' in self._ends(text) else self._shape()
+            expected = f"expected {form} ({option('missing', 'skip')} leaves out lines without a source or target)"
         raise GraphFormatError(f"{self.path}:{line}: {expected}, got {shortened(text)!r}") from None
 
     def _lacks_an_end(self, line: bytes) -> bool:
@@ -451,7 +339,7 @@ class TextSource(EdgeSource):
         if status == kernels.NOT_FINITE:
             return "expected a finite weight"
         if status == kernels.BAD_WEIGHT:
-            words = not all(map(INTEGER.fullmatch, self._ends(self._lines[0]))) if self._lines else False
+            words = not are_integers(self._ends(self._lines[0])) if self._lines else False
             names = words and self._before + number <= self._first_line
             hint = f" ({option('header', True)} skips a line of names)" if names else ""
             return f"expected a number as weight in column {self._columns[2] + 1}{hint}"
@@ -484,64 +372,6 @@ class TextSource(EdgeSource):
         if self._skipped:
             found["lines_skipped"] = self._skipped
         return found
-
-
-NOT_UTF8 = 100
-
-
-def separator_of(lines: list[bytes]) -> int:
-    """The separator of fields: blanks if lines begin with two integers, else the one in most lines."""
-    blanks = [match[1] for match in map(TWO_INTEGERS.match, lines) if match]
-    if 2 * len(blanks) > len(lines):
-        return kernels.TAB if 2 * sum(b"\t" in blank for blank in blanks) > len(blanks) else kernels.SPACE
-    for separator in (kernels.TAB, kernels.SEMICOLON, kernels.COMMA):
-        if 2 * sum(separator in line.strip() for line in lines) > len(lines):
-            return separator
-    return kernels.SPACE
-
-
-def fields_of(line: bytes, separator: int) -> list[bytes]:
-    """The fields of one line, split as the kernels do; quotes stay."""
-    line = line.strip()
-    if separator == kernels.SPACE:
-        return WORD.findall(line)
-    mark = re.escape(bytes([separator])) + (b"+" if separator == kernels.TAB else b"")
-    if b'"' in line:  # a separator inside quotes does not count
-        mark += rb'(?=(?:[^"]*"[^"]*")*[^"]*$)'
-        line = line[:4096]
-    return [field.strip() for field in re.split(mark, line)]
-
-
-def is_number(field: bytes) -> bool:
-    try:
-        float(field)
-    except ValueError:
-        return False
-    return True
-
-
-def unquoted(field: bytes) -> str:
-    return field.strip(b'"').decode("utf-8", "replace")
-
-
-def words_of(line: bytes, separator: int) -> list[str]:
-    """The fields of one line as text, without quotes."""
-    return [unquoted(field) for field in fields_of(line, separator)]
-
-
-def line_at(text: Array, where: int, skipped: int) -> tuple[int, bytes]:
-    """(number within the block, counted from 1, and text) of the line that holds position `where`."""
-    before = text[:where]
-    number = int(np.count_nonzero(before == kernels.NEWLINE)) + 1 + skipped
-    start = last_newline(text, where)
-    rest = text[start:].tobytes()[: 1 << 16]
-    return number, rest.split(b"\n", 1)[0]
-
-
-def shortened(line: bytes) -> str:
-    """A line for messages, shortened."""
-    shown = line.decode("utf-8", "replace").rstrip("\r")
-    return shown if len(shown) <= 80 else shown[:77] + "..."
 
 
 def binary_array(text: Array, starts: Array, ends: Array) -> Any:

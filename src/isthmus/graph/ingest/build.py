@@ -3,20 +3,22 @@
 from __future__ import annotations
 
 import inspect
+from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import fields, replace
 from numbers import Real
 from pathlib import Path
-from typing import Any, SupportsIndex
+from typing import Any, SupportsIndex, TypedDict, Unpack
 
 from isthmus.checks import flag, path_of
 from isthmus.errors import OptionError
 from isthmus.graph.formats import ReadOptions, open_source
 from isthmus.graph.formats.isthmus_store import StoreSource
 from isthmus.graph.graph import Graph
+from isthmus.graph.ingest.cleaning import Cleaning, Report
 from isthmus.graph.ingest.edges import EdgeSource
 from isthmus.graph.ingest.generators import KINDS, PRESETS, Generator, WeightRange
-from isthmus.graph.ingest.ingest import Cleaning, Ingest, Report
+from isthmus.graph.ingest.ingest import Ingest
 from isthmus.graph.store.store import MemoryStore, Store
 from isthmus.graph.store.writer import MemoryWriter, StoreWriter
 from isthmus.memory import Budget
@@ -27,6 +29,30 @@ from isthmus.threads import Pool
 READING = {field.name for field in fields(ReadOptions)}
 CLEANING = {field.name for field in fields(Cleaning)}
 ORDERS = ("natural", "hub")
+
+
+class BuildOptions(TypedDict, total=False):
+    """How a graph is built from edges."""
+
+    order: str  # of vertices: natural or hub
+    overwrite: bool  # replace a store that exists
+    memory: str | int | None  # the limit; None: 60 % of the available memory
+    threads: int | None  # None: one for each core
+    progress: Progress  # called with stages and counts
+
+
+class GenerateOptions(BuildOptions, total=False):
+    """The size and shape of a generated graph, and how it is built."""
+
+    scale: int
+    edge_factor: float
+    preset: str
+    probabilities: Sequence[float]
+    permute: bool
+    vertices: int
+    edges: int
+    rows: int
+    columns: int
 
 
 def ingest(
@@ -55,9 +81,8 @@ def ingest(
     `overwrite` is False, and BudgetError if `memory` is too small.
     """
     reading, cleaning = split_options(options)
-    return build(
-        open_source(edges, reading), cleaning, path_of("ingest", path), order, overwrite, memory, threads, progress
-    )
+    how = BuildOptions(order=order, overwrite=overwrite, memory=memory, threads=threads, progress=progress)
+    return build(open_source(edges, reading), cleaning, path_of("ingest", path), **how)
 
 
 def read(
@@ -81,7 +106,8 @@ def read(
     ```
     """
     reading, cleaning = split_options(options)
-    return build(open_source(edges, reading), cleaning, None, order, False, memory, threads, progress)
+    how = BuildOptions(order=order, memory=memory, threads=threads, progress=progress)
+    return build(open_source(edges, reading), cleaning, None, **how)
 
 
 def generate(
@@ -95,12 +121,7 @@ def generate(
     self_loops: str = "drop",
     parallel: str = "drop",
     in_edges: bool = True,
-    order: str = "natural",
-    overwrite: bool = False,
-    memory: str | int | None = None,
-    threads: int | None = None,
-    progress: Progress = SILENT,
-    **shape: Any,
+    **options: Unpack[GenerateOptions],
 ) -> Graph:
     """Make a graph of a `kind`, in a store at `path` or, without one, in memory. The same `seed` makes the same graph.
 
@@ -109,7 +130,8 @@ def generate(
     - "grid": `rows`, `columns`
     - "path", "star", "complete": `vertices`
 
-    `weights` is a range from which weights are drawn, such as "1:255" or "0.0:1.0".
+    `weights` is a range from which weights are drawn, such as "1:255" or "0.0:1.0". `order`, `overwrite`, `memory`,
+    `threads` and `progress` are as for `ingest`.
 
     ```python
     import isthmus as ist
@@ -120,11 +142,13 @@ def generate(
     """
     if not isinstance(kind, str) or kind not in KINDS:
         raise OptionError(f"generate: expected one of {', '.join(KINDS)}, got {kind!r}")
+    building = {name: value for name, value in options.items() if name in BuildOptions.__annotations__}
+    shape = {name: value for name, value in options.items() if name not in building}
     if "preset" in shape:
         preset = shape.pop("preset")
         if preset not in PRESETS:
             raise OptionError(f"preset: expected one of {', '.join(PRESETS)}, got {preset!r}")
-        shape.setdefault("probabilities", PRESETS[preset])
+        shape.setdefault("probabilities", PRESETS[preset])  # type: ignore[index]
     check_shape(kind, {**shape, "seed": seed})
     source: Generator = KINDS[kind](seed=seed, directed=flag("directed", directed), **shape)
     if weights is not None:
@@ -134,9 +158,7 @@ def generate(
     elif weight_dtype is not None:
         raise OptionError("a weight type needs a range of weights")
     cleaning = Cleaning(directed, self_loops, parallel, in_edges)
-    return build(
-        source, cleaning, None if path is None else path_of("path", path), order, overwrite, memory, threads, progress
-    )
+    return build(source, cleaning, None if path is None else path_of("path", path), **building)  # type: ignore[arg-type]
 
 
 def check_shape(kind: str, shape: dict[str, Any]) -> None:
@@ -173,11 +195,12 @@ def build(
     source: EdgeSource,
     cleaning: Cleaning,
     path: str | Path | None,
-    order: str,
-    overwrite: bool,
-    memory: str | int | None,
-    threads: int | None,
-    progress: Progress,
+    *,
+    order: str = "natural",
+    overwrite: bool = False,
+    memory: str | int | None = None,
+    threads: int | None = None,
+    progress: Progress = SILENT,
 ) -> Graph:
     """Run an ingest into a store at `path` (None: into memory).
 
@@ -209,7 +232,7 @@ def build(
 
 def store_again(graph: Graph, path: str | Path, overwrite: bool = False) -> Graph:
     """Write a graph that is in memory into a new store, in natural order."""
-    return build(StoreSource(graph.store), Cleaning(), path, "natural", overwrite, None, None, SILENT)
+    return build(StoreSource(graph.store), Cleaning(), path, overwrite=overwrite)
 
 
 def is_final(source: EdgeSource, cleaning: Cleaning) -> bool:

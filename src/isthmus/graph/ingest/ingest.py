@@ -15,22 +15,21 @@ import tempfile
 import time
 from collections.abc import Callable
 from contextlib import ExitStack
-from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from isthmus import sizes
-from isthmus.checks import flag
 from isthmus.errors import GraphFormatError, OptionError
-from isthmus.graph.ingest.buckets import Buckets
+from isthmus.graph.ingest.arc_sides import ArcSides
+from isthmus.graph.ingest.cleaning import Cleaning, Report
 from isthmus.graph.ingest.edges import Blocks, EdgeBlock, EdgeSource, Waiting
 from isthmus.graph.ingest.generators import Generator
 from isthmus.graph.ingest.names import HashCollision, Names
-from isthmus.graph.ingest.numbering import SAMPLE, Dense, Numbering, number_dtype, number_integers
-from isthmus.graph.store.files import Array
-from isthmus.graph.store.list_writer import ListWriter, SortedLists, combined, write_lists
+from isthmus.graph.ingest.numbering import SAMPLE, Dense, Numbering, number_integers
+from isthmus.graph.ingest.weight_types import WeightTypes
+from isthmus.graph.store.list_writer import ListWriter
 from isthmus.graph.store.manifest import Manifest
 from isthmus.graph.store.store import MemoryStore, Store
 from isthmus.graph.store.writer import Writer
@@ -41,57 +40,8 @@ from isthmus.messages import option
 from isthmus.progress import SILENT, Progress
 from isthmus.threads import Pool
 
-PARALLEL = {
-    "keep": arc_keys.KEEP,
-    "drop": arc_keys.FIRST,
-    "first": arc_keys.FIRST,
-    "min": arc_keys.MIN,
-    "sum": arc_keys.SUM,
-}
 SALTS = 3  # tries; repeated hash collisions are a fault, not chance
 MOST_VERTICES = 1 << 32
-INT32 = np.iinfo(np.int32)
-Finish = Callable[[Array, "Array | None"], SortedLists]
-
-
-@dataclass(frozen=True)
-class Cleaning:
-    """What ingest does with the edges. Nothing is dropped unless requested."""
-
-    directed: bool | None = None  # None: as the input declares, else directed
-    self_loops: str = "keep"  # edges from a vertex to itself: keep or drop
-    parallel: str = "keep"  # of parallel edges: keep all, drop all but the first, or take their min or sum
-    in_edges: bool = True  # store a directed graph's edges by target as well, which some algorithms need
-    weight_dtype: str | None = None  # int32, int64, float32 or float64; None: what the weights need
-
-    def __post_init__(self) -> None:
-        if self.directed is not None:
-            object.__setattr__(self, "directed", flag("directed", self.directed))
-        flag("in_edges", self.in_edges)
-        if self.self_loops not in ("keep", "drop"):
-            raise OptionError(f"self_loops: expected keep or drop, got {self.self_loops!r}")
-        if self.parallel not in PARALLEL:
-            raise OptionError(f"parallel: expected one of {', '.join(PARALLEL)}, got {self.parallel!r}")
-        if self.weight_dtype not in (None, "int32", "int64", "float32", "float64"):
-            raise OptionError(f"weight_dtype: expected int32, int64, float32 or float64, got {self.weight_dtype!r}")
-
-
-@dataclass
-class Report:
-    """Counts of what was read, dropped and merged."""
-
-    edges_read: int = 0  # edges of the input
-    self_loops_seen: int = 0  # edges from a vertex to itself
-    self_loops_dropped: int = 0  # of these, left out
-    parallel_merged: int = 0  # edges left out because another one joins the same vertices
-    spilled: bool = False  # a temporary file was needed, as the edges did not fit in memory
-    seconds: dict[str, float] = field(default_factory=dict)  # by stage
-    warnings: list[str] = field(default_factory=list)  # notes about the input
-    reader: dict[str, Any] = field(default_factory=dict)  # what the format has counted besides
-
-    def as_dict(self) -> dict[str, Any]:
-        """All counts, as `isthmus ingest --json` prints them."""
-        return asdict(self)
 
 
 class Ingest:
@@ -242,80 +192,49 @@ class Ingest:
         raise AssertionError("unreachable")
 
     def _lists(self, numbering: Numbering, blocks: Blocks, sample: Callable[[], EdgeBlock], most: int) -> Manifest:
-        n = numbering.vertices
-        bits = max(1, (n - 1).bit_length())
-        computed = self.source.range if isinstance(self.source, Generator) else None
+        """Distribute the arcs into buckets, sort them, and write the lists."""
         symmetrise = not self.directed and not self.both_ways
         ways = {"out": arc_keys.BOTH if symmetrise else arc_keys.FORWARD}
         if self.directed and self.cleaning.in_edges:
             ways["in"] = arc_keys.BACKWARD
-        parallel = PARALLEL[self.cleaning.parallel]
-        drop = self.cleaning.self_loops == "drop"
         few = sample()
-        stored = self._weight_dtype() if self.source.weighted else None
-        travels = self._summed_dtype() if stored and parallel == arc_keys.SUM else stored
+        weights = WeightTypes(self.source, self.cleaning, self.report.warnings)
+        sides = ArcSides(ways, numbering.vertices, self.cleaning, weights)
+        self._open.callback(sides.close)
+        sides.open(few, most, self.budget, self.folder, self.pool.threads)
+        self.report.spilled |= sides.spilled
         doubles = symmetrise and self.cleaning.parallel in ("keep", "sum") and not isinstance(self.source, Generator)
-        sides: dict[str, Buckets] = {}
-        for side, way in ways.items():
-            keys, _, _ = packed(few, bits, way, drop, None)
-            twice = most * (2 if way == arc_keys.BOTH else 1)
-            buckets = Buckets(
-                keys, twice, (1 << 2 * bits) - 1, travels, parallel, self.budget, self.folder, self.pool.threads
-            )
-            self._open.callback(buckets.close)
-            sides[side] = buckets
-        self.report.spilled |= any(buckets.spilled for buckets in sides.values())
-
-        def scatter(item: tuple[int, EdgeBlock]) -> tuple[int, bool, int]:
-            index, block = item
-            loops = 0
-            if travels is not None:
-                block.weights = self._converted(block.weights, travels)
-            unequal = imbalance(block) if doubles else 0
-            for side, way in ways.items():
-                keys, weights, loops = packed(block, bits, way, drop, travels)
-                sides[side].add(index, keys, weights)
-            return loops, block.weights is not None and bool((block.weights < 0).any()), unequal
-
-        loops, negative, unequal = 0, computed is not None and computed.low < 0, 0
-        for more, below, other in self.pool.map(scatter, enumerate(blocks)):
-            loops += more
-            negative |= below
-            unequal += other
+        found = sides.scatter(blocks, self.pool, balance=doubles)
         self._lap("scatter")
-        if doubles and unequal % (1 << 64) == 0 and self.report.edges_read > loops:
+        if doubles and found.imbalance % (1 << 64) == 0 and self.report.edges_read > found.self_loops:
             self.report.warnings.append(self._doubled())
+        self._count(found.self_loops)
+        self.progress.stage("sorting", sides.arcs, "arcs")
+        out = sides.write(self.writer, self.pool, self.progress)["out"]
+        merged_loops = found.self_loops - self.report.self_loops_dropped - out.self_loops
+        self.report.parallel_merged = out.merged if self.directed else (out.merged + merged_loops) // 2
+        return self._manifest(numbering, out, weights.stored is not None, "in" in ways, found.negative)
+
+    def _count(self, loops: int) -> None:
         if self.both_ways:  # each edge was read from both ends, a self loop once
             self.report.edges_read = (self.report.edges_read + loops) // 2
         self.report.self_loops_seen = loops
-        self.report.self_loops_dropped = loops if drop else 0
-        targets = number_dtype(n)
-        dtype = computed.dtype if computed else stored
-        self.progress.stage("sorting", sum(buckets.keys for buckets in sides.values()), "arcs")
-        written: dict[str, ListWriter] = {}
-        for side, buckets in sides.items():
-            written[side] = ListWriter(self.writer, side, n, buckets.keys, targets, dtype)
-            finish = combined(bits, targets, parallel)
-            if computed:
-                finish = self._weighed(finish, side == "in")
-            elif stored is not None and parallel == arc_keys.SUM:
-                finish = self._narrowed(finish, stored)
-            write_lists(written[side], buckets, self.pool, finish, self.progress)
-            buckets.close()
-        out = written["out"]
-        merged_loops = loops - self.report.self_loops_dropped - out.self_loops
-        self.report.parallel_merged = out.merged if self.directed else (out.merged + merged_loops) // 2
+        self.report.self_loops_dropped = loops if self.cleaning.self_loops == "drop" else 0
+
+    def _manifest(
+        self, numbering: Numbering, out: ListWriter, weighted: bool, in_edges: bool, negative: bool
+    ) -> Manifest:
         return Manifest(
-            vertices=n,
+            vertices=numbering.vertices,
             edges=out.arcs if self.directed else (out.arcs + out.self_loops) // 2,
             arcs=out.arcs,
             directed=self.directed,
-            weighted=dtype is not None,
+            weighted=weighted,
             ids=numbering.kind,
             order=getattr(numbering, "order", "natural"),
             self_loops=out.self_loops,
-            parallel=parallel == arc_keys.KEEP,
-            in_edges="in" in written,
+            parallel=self.cleaning.parallel == "keep",
+            in_edges=in_edges,
             origin=self._origin(),
             negative_weights=negative,
         )
@@ -334,85 +253,6 @@ class Ingest:
             f"{self.source.name}: every edge is listed in both directions, and {option('directed', False)} {what}; "
             f"give {option('parallel', 'drop')} to keep one edge per pair"
         )
-
-    def _weight_dtype(self) -> str:
-        """The stored type of weights: as requested, else the narrowest that holds all of them, and their sums,
-        exactly.
-        """
-        found, asked = self.source.weight_dtype, self.cleaning.weight_dtype
-        if asked in ("int32", "int64") and found not in ("int32", asked):
-            raise OptionError(
-                f"{self.source.name}: some weights are not {asked[3:]}-bit whole numbers; {asked} cannot hold them"
-            )
-        if self.cleaning.parallel != "sum" or asked not in (None, "int64"):
-            return asked or found
-        if found == "int64" and asked is None:
-            self.report.warnings.append(
-                f"{self.source.name}: sums of whole weights beyond 32 bits are stored as float64"
-            )
-        elif found == "int64":
-            instead = option("weight_dtype", "float64")
-            raise OptionError(
-                f"{self.source.name}: sums of whole weights beyond 32 bits may not fit int64; give {instead}"
-            )
-        return self._summed_dtype()
-
-    def _summed_dtype(self) -> str:
-        """The type that adds weights: int64 holds the sum of up to 2**32 weights of 32 bits."""
-        return "int64" if self.source.weight_dtype == "int32" else "float64"
-
-    def _converted(self, weights: Array | None, dtype: str) -> Array:
-        """Weights converted to another type; an error if one does not fit."""
-        assert weights is not None
-        with np.errstate(over="ignore", invalid="ignore"):
-            found = np.asarray(weights, dtype)
-        bad = ~np.isfinite(found)
-        if dtype == "int32":  # a sum may exceed it
-            bad = (weights < INT32.min) | (weights > INT32.max) | (weights != np.rint(weights))
-        if bad.any():
-            raise GraphFormatError(f"{self.source.name}: a weight of {weights[bad.argmax()]} does not fit {dtype}")
-        return found
-
-    def _narrowed(self, finish: Finish, dtype: Any) -> Finish:
-        """A `finish` that stores 64-bit sums of weights as `dtype`."""
-
-        def narrowed(keys: Array, weights: Array | None) -> SortedLists:
-            lists = finish(keys, weights)
-            lists.weights = self._converted(lists.weights, dtype)
-            return lists
-
-        return narrowed
-
-    def _weighed(self, finish: Finish, backward: bool) -> Finish:
-        source = self.source
-        assert isinstance(source, Generator)
-
-        def weighed(keys: Array, weights: Array | None) -> SortedLists:
-            lists = finish(keys, weights)
-            lists.weights = source.weigh(lists, backward)
-            return lists
-
-        return weighed
-
-
-def packed(block: EdgeBlock, bits: int, way: int, drop: bool, dtype: Any) -> tuple[Array, Array | None, int]:
-    """(Keys, weights or None, self loops) of a block's arcs."""
-    most = block.sources.size * (2 if way == arc_keys.BOTH else 1)
-    keys = np.empty(most, np.uint64)
-    weights = None if dtype is None else block.weights
-    kept = None if dtype is None else np.empty(most, dtype)
-    count, loops = arc_keys.pack(block.sources, block.targets, weights, bits, way, drop, keys, kept)
-    return keys[:count], None if kept is None else kept[:count], loops
-
-
-def imbalance(block: EdgeBlock) -> int:
-    """A hash sum that is 0 modulo 2**64 over all edges if every one is there in both directions, with the same
-    weight.
-    """
-    weights = None
-    if block.weights is not None:
-        weights = block.weights.view(f"i{block.weights.itemsize}").astype(np.int64, copy=False)
-    return int(arc_keys.imbalance(block.sources, block.targets, weights))
 
 
 def extreme(block: EdgeBlock, pick: Any) -> tuple[int, int]:

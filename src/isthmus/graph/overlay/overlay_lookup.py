@@ -14,7 +14,7 @@ import numpy as np
 from isthmus import sizes
 from isthmus.graph.changing.edge_lookup import Search, SideArcs
 from isthmus.graph.overlay.overlay_side import OverlaySide
-from isthmus.graph.store.extent_reader import ExtentReader
+from isthmus.graph.store.extent_reader import ExtentReader, Extents
 from isthmus.graph.store.files import BLOCK, Array, aligned_empty
 from isthmus.kernels.changing import overlay_arcs as kernels
 from isthmus.threads import Team
@@ -133,13 +133,13 @@ class OverlaySearch(Search):
             if member not in stages:
                 stages[member] = aligned_empty(blocks_at_once * BLOCK, np.uint8)
             reads = slice(int(read_cuts[k]), int(read_cuts[k + 1]))
-            columns = (
+            extents = Extents(
                 np.full(reads.stop - reads.start, section),
                 begins[reads] * BLOCK,
                 lengths[reads] * BLOCK,
                 places[reads] * BLOCK,
             )
-            self._reader.read(columns, stages[member], member)
+            self._reader.move(extents, stages[member], member)
             work(int(cuts[k]), int(cuts[k + 1]), near, stages[member])
 
         self._team.share(portion, portions)

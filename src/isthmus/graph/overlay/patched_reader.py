@@ -15,7 +15,7 @@ from isthmus import sizes
 from isthmus.errors import StoreError
 from isthmus.graph.far import FarArray
 from isthmus.graph.overlay.overlay import Patch
-from isthmus.graph.store.extent_reader import ExtentReader
+from isthmus.graph.store.extent_reader import ExtentReader, Extents
 from isthmus.graph.store.files import BLOCK, Array, aligned_empty
 from isthmus.kernels.changing import overlay_arcs as kernels
 
@@ -111,7 +111,7 @@ class PatchedReader:
             )
             if count:
                 sections, offsets, lengths, where = (column[:count] for column in reads)
-                requests += self._reader.read((self._stored[sections], offsets, lengths, where), stage, channel)
+                requests += self._reader.move(Extents(self._stored[sections], offsets, lengths, where), stage, channel)
             kernels.patch(
                 pieces.firsts,
                 pieces.lasts,

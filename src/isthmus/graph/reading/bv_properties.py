@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from isthmus.errors import GraphFormatError
-from isthmus.graph.formats.text import shortened
+from isthmus.graph.reading.text_lines import shortened
 from isthmus.graph.store.files import Array
 from isthmus.kernels.text import bit_codes as codes
 from isthmus.kernels.text import bv_successors

@@ -11,9 +11,9 @@ from isthmus.checks import path_of
 from isthmus.errors import GraphFormatError
 from isthmus.graph.export import arrow
 from isthmus.graph.formats import ReadOptions
-from isthmus.graph.formats.text import BadLine
 from isthmus.graph.ingest.edges import EdgeBlock
 from isthmus.graph.reading.counted_text import CountedText, whole_numbers
+from isthmus.graph.reading.text_lines import BadLine
 from isthmus.graph.store.files import Array
 from isthmus.kernels.text import edge_text as kernels
 from isthmus.threads import Pool

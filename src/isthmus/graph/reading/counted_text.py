@@ -17,10 +17,11 @@ import numpy as np
 from isthmus import sizes
 from isthmus.errors import GraphFormatError, OptionError
 from isthmus.graph.formats import ReadOptions
-from isthmus.graph.formats.text import BadLine, Lines, TextSource, shortened
+from isthmus.graph.formats.text import TextSource
 from isthmus.graph.ingest.edges import EdgeBlock
 from isthmus.graph.ingest.numbering import Dense, number_dtype
 from isthmus.graph.reading import column_names
+from isthmus.graph.reading.text_lines import BadLine, Lines, shortened
 from isthmus.graph.store.files import Array
 from isthmus.graph.store.writer import Writer
 from isthmus.kernels.text import edge_text as kernels

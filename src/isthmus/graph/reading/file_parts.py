@@ -12,7 +12,7 @@ from isthmus.errors import GraphFormatError
 from isthmus.graph.formats import FORMATS, ReadOptions, format_of
 from isthmus.graph.formats.text import TextSource
 from isthmus.graph.ingest.edges import EdgeBlock, EdgeSource
-from isthmus.graph.reading.tables import WIDTHS
+from isthmus.graph.reading.arrow_columns import WIDTHS
 from isthmus.kernels.text import edge_text as kernels
 from isthmus.threads import Pool
 

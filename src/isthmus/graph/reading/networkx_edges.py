@@ -13,7 +13,8 @@ from isthmus.graph.formats import ReadOptions
 from isthmus.graph.ingest.edges import EdgeBlock, EdgeSource
 from isthmus.graph.ingest.names import encode
 from isthmus.graph.reading import column_names
-from isthmus.graph.reading.tables import TableSource, as_binary, as_key, sample_table
+from isthmus.graph.reading.arrow_columns import as_binary, as_key
+from isthmus.graph.reading.table_source import TableSource
 
 NAME = "NetworkX graph"
 
@@ -48,14 +49,14 @@ class NetworkxSource(TableSource):
             )
             columns.update({} if weights is None else {"weight": weights})
         table = pa.table(columns)
-        kept = ReadOptions(source="source", target="target", ids=options.ids, allow_negative=options.allow_negative)
-        super().__init__(NAME, table.schema, lambda: iter(table.to_batches()), kept)
+        chosen = ReadOptions(source="source", target="target", ids=options.ids, allow_negative=options.allow_negative)
+        super().__init__(NAME, table.schema, lambda: iter(table.to_batches()), chosen)
         self.directed = bool(graph.is_directed())
         self.replayable, self.edges, self.total, self.notes = True, table.num_rows, table.num_rows, notes
         self._table = table
 
     def sample(self, count: int) -> EdgeBlock:
-        return sample_table(self, self._table, count)
+        return self.sampled(self._table, count)
 
     def vertex_blocks(self) -> Iterator[EdgeBlock]:
         if self.ids == "string":

@@ -9,7 +9,7 @@ import numpy as np
 
 from isthmus import sizes
 from isthmus.errors import GraphFormatError
-from isthmus.graph.formats.text import Lines, line_at, shortened
+from isthmus.graph.reading.text_lines import Lines, line_at, shortened
 from isthmus.graph.store.files import Array
 from isthmus.kernels.text import edge_text, number_text
 

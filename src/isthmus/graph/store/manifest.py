@@ -20,6 +20,7 @@ FORMAT = "isthmus-store"
 VERSION = 1
 NAME = "manifest.json"
 MAX_COUNT = 1 << 128  # far above any count; Python does not print numbers without end
+ANY_COUNT = -1  # of a section whose count does not follow from those of the graph
 MAX_BYTES = 1 << 20  # far above the size of any manifest
 DTYPES = {
     "out.offsets": {"int64"},
@@ -125,6 +126,27 @@ def check_counts(manifest: Manifest, where: str) -> None:
 
 def check_sections(manifest: Manifest, where: str) -> None:
     """Check the sections' names, types and counts against the counts of the graph."""
+    expected = expected_counts(manifest, where)
+    if set(expected) != set(manifest.sections):
+        odd = sorted(set(expected) ^ set(manifest.sections))
+        raise StoreError(f"{where}: sections missing or unexpected: {', '.join(odd)}")
+    for name, section in manifest.sections.items():
+        if section.dtype not in DTYPES[name]:
+            raise StoreError(f"{where}: section {name} has type {section.dtype!r}")
+        if expected[name] not in (section.count, ANY_COUNT):
+            raise StoreError(f"{where}: section {name} claims {section.count} entries, expected {expected[name]}")
+        out = manifest.sections[name.replace("in.", "out.", 1)] if name.startswith("in.") else section
+        if section.dtype != out.dtype:
+            raise StoreError(
+                f"{where}: section {name} has type {section.dtype!r}, and the out-edges have {out.dtype!r}"
+            )
+    if manifest.ids in ("int64", "uint64") and manifest.sections["ids.values"].dtype != manifest.ids:
+        found = manifest.sections["ids.values"].dtype
+        raise StoreError(f"{where}: section ids.values has type {found!r}, the ids are {manifest.ids}")
+
+
+def expected_counts(manifest: Manifest, where: str) -> dict[str, int]:
+    """The sections that such a graph has, with their counts. Raises StoreError for unknown kinds of ids or order."""
     n, arcs = manifest.vertices, manifest.arcs
     expected = {"out.offsets": n + 1, "out.targets": arcs}
     if manifest.weighted:
@@ -136,28 +158,11 @@ def check_sections(manifest: Manifest, where: str) -> None:
     if manifest.ids in ("int64", "uint64"):
         expected["ids.values"] = n
     elif manifest.ids == "string":
-        expected |= {"ids.offsets": n + 1, "ids.bytes": -1}
+        expected |= {"ids.offsets": n + 1, "ids.bytes": ANY_COUNT}
     elif manifest.ids != "dense":
         raise StoreError(f"{where}: unknown kind of ids {manifest.ids!r}")
     if manifest.order == "hub":
         expected |= {"order.to_natural": n, "order.from_natural": n}
     elif manifest.order != "natural":
         raise StoreError(f"{where}: unknown order {manifest.order!r}")
-    if set(expected) != set(manifest.sections):
-        odd = sorted(set(expected) ^ set(manifest.sections))
-        raise StoreError(f"{where}: sections missing or unexpected: {', '.join(odd)}")
-    for name, section in manifest.sections.items():
-        if section.dtype not in DTYPES[name]:
-            raise StoreError(f"{where}: section {name} has type {section.dtype!r}")
-        if expected[name] not in (section.count, -1):
-            raise StoreError(f"{where}: section {name} claims {section.count} entries, expected {expected[name]}")
-        out = manifest.sections[name.replace("in.", "out.", 1)] if name.startswith("in.") else section
-        if section.dtype != out.dtype:
-            raise StoreError(
-                f"{where}: section {name} has type {section.dtype!r}, and the out-edges have {out.dtype!r}"
-            )
-    if manifest.ids in ("int64", "uint64") and manifest.sections["ids.values"].dtype != manifest.ids:
-        raise StoreError(
-            f"{where}: section ids.values has type {manifest.sections['ids.values'].dtype!r}, the ids are "
-            f"{manifest.ids}"
-        )
+    return expected

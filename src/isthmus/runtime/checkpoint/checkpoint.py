@@ -42,7 +42,6 @@ from isthmus.runtime.checkpoint.saved_arrays import ANEW, WRONG, Saved, encode, 
 from isthmus.runtime.near.budget import Split
 from isthmus.runtime.trace.trace import Trace
 
-EVERY = 5.0  # minutes
 WRITING = "writing"  # name of a checkpoint that is incomplete, or is being removed
 NAMES = re.compile(r"pass-(\d+)\.iteration-(\d+)")
 # of a checkpoint.
@@ -55,10 +54,10 @@ def checkpoints_of(
     graph: Snapshot,
     args: tuple[Any, ...],
     named: dict[str, Any],
-    checkpoint: Any = None,
-    checkpoint_every: float = EVERY,
-    restart: bool = False,
-    keep_checkpoint: bool = False,
+    checkpoint: Any,
+    checkpoint_every: float,
+    restart: bool,
+    keep_checkpoint: bool,
 ) -> RunCheckpoints:
     """The checkpoints of a call in the folder `checkpoint`, written every `checkpoint_every` minutes; none without a
     folder.

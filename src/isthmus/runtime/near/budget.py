@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass, field
 
 from isthmus import sizes
-from isthmus.cache import hot_subgraph, vertex_cache
+from isthmus.cache.ranking import RANKINGS
 from isthmus.devices.device import Device
 from isthmus.engines.engine import BUFFERS
 from isthmus.errors import BudgetError
@@ -21,7 +21,7 @@ from isthmus.programs.program import Program
 
 # Of 4 KB in a buffer: the narrower of its two zones then holds several lists whatever their alignment.
 LEAST_BLOCKS = 24
-INDEX_BYTES = {"vertices": vertex_cache.VERTEX_BYTES, "hot_subgraph": hot_subgraph.VERTEX_BYTES}  # per vertex, by cache
+INDEX_BYTES = {name: ranking.index_bytes for name, ranking in RANKINGS.items()}  # per vertex, by cache
 
 
 @dataclass

@@ -28,7 +28,7 @@ from isthmus.policies.combine import TOGETHER
 from isthmus.policies.recipe import Recipe
 from isthmus.programs.program import Program
 from isthmus.runtime.executor.buffers import Buffers
-from isthmus.runtime.executor.executor import Executor
+from isthmus.runtime.executor.readers import Readers
 from isthmus.runtime.near.budget import LEAST_BLOCKS, Split
 from isthmus.threads import Team, uninterrupted
 
@@ -41,7 +41,7 @@ class Pipeline:
     link: Link
     engines: dict[str, Engine]
     buffers: Buffers
-    executor: Executor
+    readers: Readers
     memory: Array | None = None
     cache: Cache = field(default_factory=Cache)
     key: tuple[Any, ...] = ()  # a later program with the same key can use this pipeline
@@ -57,7 +57,7 @@ class Pipeline:
             last.callback(self.link.close)
             for engine in self.engines.values():
                 last.callback(engine.close)
-            last.callback(self.executor.close)
+            last.callback(self.readers.close)
             self.buffers.close()
 
 
@@ -222,7 +222,7 @@ class NearMemory:
         sides = [self._side(name, index, program, partition, link) for index, name in enumerate(program.sides)]
         resources = Resources(link, sides, self._team.size, np.empty(0, np.uint8), lambda side: self._whole(side))
         engines = {"resident": engine_named("resident").make(resources)}
-        return Pipeline(sides, link, engines, Buffers([]), Executor(link, self._team))
+        return Pipeline(sides, link, engines, Buffers([]), Readers(link))
 
     def _whole(self, side: Side) -> tuple[Array, Array | None]:
         """A side's resident targets and weights."""
@@ -254,5 +254,5 @@ class NearMemory:
         rest = memory[BUFFERS * size :]
         resources = Resources(link, sides, self._team.size, rest, self._whole, recipe.merge, recipe.hint.evicts)
         engines = {name: engine_named(name).make(resources) for name in recipe.policy.engines}
-        cache, executor = self.device.cache(recipe, sides, rest, link), Executor(link, self._team)
-        return Pipeline(sides, link, engines, buffers, executor, memory, cache, self._key(program, split, recipe))
+        cache, key = self.device.cache(recipe, sides, rest, link), self._key(program, split, recipe)
+        return Pipeline(sides, link, engines, buffers, Readers(link), memory, cache, key)

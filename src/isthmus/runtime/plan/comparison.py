@@ -1,6 +1,4 @@
-"""Runs an algorithm with several recipes. They take turns, so that other load on the machine affects all; their answers
-must agree.
-"""
+"""Runs an algorithm with several recipes. They take turns, so that other load affects all; their answers must agree."""
 
 from __future__ import annotations
 
@@ -64,9 +62,7 @@ class Comparison:
         return min(runs, key=lambda name: runs[name].seconds)
 
     def summary(self) -> dict[str, Any]:
-        """What `isthmus compare --json` prints: summaries of the median runs, each with the seconds of all its
-        rounds.
-        """
+        """What `isthmus compare --json` prints: the median runs, each with the seconds of all its rounds."""
         runs = [
             {**run.summary(), "rounds": [each.seconds for each in self.rounds[name]]} for name, run in self.runs.items()
         ]
@@ -93,57 +89,40 @@ def compare(
     begin: Begin = lambda recipe, number: None,
     **options: Any,
 ) -> Comparison:
-    """Run `algorithm(graph, …)` with each of `policies` (default: every recipe), `rounds` times, and check that answers
-    agree.
+    """Run `algorithm(graph, …)` with each of `policies` (default: every recipe); check that answers agree.
 
-    `algorithm` is a function such as `isthmus.bfs`, or its name. A recipe that cannot run, for example for lack of
-    memory, is left out of later rounds; if none can, the error is raised. One answer is kept in memory beside the
-    budget, to compare the others with. `tolerance` is for floating-point values of programs that state no error bound.
-    Compare your own program with `compare(functools.partial(isthmus.run, program), graph)`.
+    `algorithm` is a function such as `isthmus.bfs`, or its name. Each recipe runs `rounds` times. A recipe that cannot
+    run, for example for lack of memory, is left out of later rounds; if none can, the error is raised. The first answer
+    stays in memory beside the budget, to compare the others with. `tolerance` is for floating-point values of programs
+    that state no error bound. Compare your own program with `compare(functools.partial(isthmus.run, program), graph)`.
     """
     run = callable_of("compare", algorithm)
-    names = (
-        [policies]
-        if isinstance(policies, str)
-        else list(dict.fromkeys(names_of(RECIPES if policies is None else policies)))
-    )
-    if not names:
-        raise OptionError("policies: expected at least one recipe, got none")
+    names = names_of(policies)
     whole("rounds", rounds, 1)
     if not is_real(tolerance) or tolerance < 0:
         raise OptionError(f"tolerance: expected a number of at least 0, got {tolerance!r}")
-    for name in names:
-        recipe(name, options.get("without", ()))
-    if "policy" in options:
-        raise OptionError(
-            f"compare: expected policies=[{options['policy']!r}], a list of recipes, got policy={options['policy']!r}"
-        )
-    if "checkpoint" in options:
-        raise OptionError("compare takes no checkpoint: a recipe must not resume the run of another")
-    found = Comparison()
-    judge = Judge(tolerance)
+    check_options(names, options)
+    found, judge = Comparison(), Judge(tolerance)
 
-    def attempt(name: str, number: int) -> Run | None:
+    def attempt(name: str, number: int) -> None:
+        """Run one recipe; round 0 is a warm-up."""
         begin(name, number)
         try:
-            return judge.checked(name, run(graph, *args, policy=name, **options))
+            done = judge.checked(name, run(graph, *args, policy=name, **options))
         except (UnknownVertexError, ProgramError, DisagreementError):
             raise  # every recipe would fail in the same way
         except IsthmusError as error:
             found.errors[name] = error
-            return None
+            return
+        if number:
+            found.rounds.setdefault(name, []).append(done)
 
     # There is no median, so every recipe is warmed up: each has loops of its own, and no time may include compiling.
-    if rounds == 1:
+    for number in range(0 if rounds == 1 else 1, rounds + 1):
         for name in names:
-            attempt(name, 0)
-    for number in range(1, rounds + 1):
-        for name in names:
-            done = attempt(name, number) if name not in found.errors else None
-            if done is not None:
-                found.rounds.setdefault(name, []).append(done)
-    for name in found.errors:
-        found.rounds.pop(name, None)
+            if name not in found.errors:
+                attempt(name, number)
+    found.rounds = {name: runs for name, runs in found.rounds.items() if name not in found.errors}
     if not found.rounds:
         raise next(iter(found.errors.values()))
     found.answer = judge.answer
@@ -151,10 +130,27 @@ def compare(
 
 
 def names_of(policies: Any) -> list[str]:
+    """The recipes to compare, each once; None: all of them."""
+    if isinstance(policies, str):
+        return [policies]
+    policies = RECIPES if policies is None else policies
     names: list[Any] = list(policies) if isinstance(policies, Iterable) else [policies]
     if not all(isinstance(name, str) for name in names):
         raise OptionError(f"policies: expected names of recipes, got {policies!r}")
-    return names
+    if not names:
+        raise OptionError("policies: expected at least one recipe, got none")
+    return list(dict.fromkeys(names))
+
+
+def check_options(names: list[str], options: dict[str, Any]) -> None:
+    """Raise OptionError for unknown recipes and parts, and for options of a run that a comparison does not take."""
+    for name in names:
+        recipe(name, options.get("without", ()))
+    if "policy" in options:
+        given = options["policy"]
+        raise OptionError(f"compare: expected policies=[{given!r}], a list of recipes, got policy={given!r}")
+    if "checkpoint" in options:
+        raise OptionError("compare takes no checkpoint: a recipe must not resume the run of another")
 
 
 class Judge:

@@ -10,7 +10,6 @@ import math
 import shlex
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import fields
 from datetime import UTC, datetime
 from typing import Any
 
@@ -22,7 +21,7 @@ from isthmus.graph.snapshot import Snapshot
 from isthmus.programs.algorithm import Algorithm
 from isthmus.programs.program import Program
 from isthmus.runtime.checkpoint.identity import description
-from isthmus.runtime.options import Settings
+from isthmus.runtime.options import SESSION, Settings
 
 MANY = 1000  # entries of a list or dictionary; a larger one is shown by its beginning and its checksum
 shell: list[str] = []  # the command that runs, if it is one of the shell
@@ -60,7 +59,7 @@ def to_repeat(
         **found,
         "command": found["command"] or call_of(algorithm, given, graph, settings),
         "options": {name: simple(given.get(name, default)) for name, default in usual.items()},
-        "run": {**{each.name: simple(getattr(settings, each.name)) for each in fields(settings)}, "threads": threads},
+        "run": {**{name: simple(value) for name, value in vars(settings).items()}, "threads": threads},
     }
 
 
@@ -83,8 +82,8 @@ def call_of(algorithm: Algorithm, given: dict[str, Any], graph: Snapshot, settin
     program = next((value for value in given.values() if isinstance(value, Program)), None)
     first = [where] if program is None else [text_of(program), where]
     own = [f"{name}={text_of(value)}" for name, value in given.items() if not isinstance(value, Program)]
-    changed = [each.name for each in fields(settings) if getattr(settings, each.name) != each.default]
-    arguments = [*first, *own, *(f"{name}={getattr(settings, name)!r}" for name in changed)]
+    changed = {name: value for name, value in vars(settings).items() if value != SESSION[name].default}
+    arguments = [*first, *own, *(f"{name}={value!r}" for name, value in changed.items())]
     return f"isthmus.{algorithm.name}({', '.join(arguments)})"
 
 

@@ -8,7 +8,7 @@ import weakref
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
-from isthmus.cache.hot_subgraph import VERTEX_BYTES
+from isthmus.cache.ranking import USES
 from isthmus.devices.model.device import ModelledGpu, ModelMemory
 from isthmus.errors import BudgetError, OptionError
 from isthmus.graph.changing.changing_graph import ChangingGraph
@@ -54,7 +54,7 @@ class DeviceSession(StreamSession):
         weights = snapshot.weighted and any(program.reads_weights() for program in programs)
         self._sides = sides = sorted({snapshot.stored(side) for side in ("out", "in")})
         entry = snapshot.target_bytes + (snapshot.weight_bytes if weights else 0)
-        index = VERTEX_BYTES * len(sides) * snapshot.vertices if self.recipe.hot else 0
+        index = USES.index_bytes * len(sides) * snapshot.vertices if self.recipe.hot else 0
         room = near_room(memory, self.device, self._vertex_bytes() + index, len(sides) * snapshot.arcs * entry)
         room = min(room, 2 * len(sides) * snapshot.arcs * entry)  # more is of no use
         given = (graph, figures, self.recipe, sides, weights, room, of_session(self))

@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 
 from isthmus.errors import OptionError
 from isthmus.graph.reading import column_names
-from isthmus.graph.reading.tables import is_string
+from isthmus.graph.reading.arrow_columns import is_string
 from isthmus.messages import option
 from isthmus.stream.input.batch_columns import Array
 from isthmus.stream.input.sources import Updates

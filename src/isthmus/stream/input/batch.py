@@ -30,9 +30,7 @@ NAMES = ("source", "target", "weight")
 
 
 def edits_of(kinds: Kinds, added: Any = None, removed: Any = None, **edges: Any) -> Edits:
-    """The edits of deletes, inserts and updates, in this order; BatchError if one of them cannot be applied to such a
-    graph.
-    """
+    """The edits of deletes, inserts and updates, in this order; BatchError for one that such a graph cannot have."""
     parts = [part_of(edges[name], kinds, name, wish) for name, wish in WISHES.items() if edges.get(name) is not None]
     vertices = [
         vertices_of(users, kinds, name) for users, name in ((added, "add_vertices"), (removed, "remove_vertices"))
@@ -87,10 +85,8 @@ def refuse_removed(edits: Edits) -> None:
         if wrong.any():
             row = int(np.argmax(wrong))
             user = ends[row : row + 1].tolist()[0]
-            raise BatchError(
-                f"{where(row)}: column {column!r}: vertex {user!r} is removed and used in the same batch; use "
-                f"two batches"
-            )
+            instead = "is removed and used in the same batch; use two batches"
+            raise BatchError(f"{where(row)}: column {column!r}: vertex {user!r} {instead}")
 
 
 def part_of(edges: Any, kinds: Kinds, name: str, wish: int) -> Edits:
@@ -132,20 +128,20 @@ def edits_of_rows(rows: list[Any], kinds: Kinds) -> Edits:
         if not isinstance(each, tuple | list) or not 2 <= len(each) <= 4:
             raise BatchError(f"{where(row)}: expected (op, source, target[, weight]), got {each!r}")
     wishes = np.array([batch_columns.operation(each[0], row, where) for row, each in enumerate(rows)], np.uint8)
-    short = [row for row, each in enumerate(rows) if wishes[row] < batch_columns.ADD_VERTEX and len(each) < 3]
-    if short:
-        raise BatchError(f"{where(short[0])}: column 'target': expected an id, got no value")
+    of_edges = wishes < batch_columns.ADD_VERTEX
+    short = np.flatnonzero(of_edges & np.array([len(each) < 3 for each in rows], np.bool_))
+    if short.size:
+        raise BatchError(f"{where(int(short[0]))}: column 'target': expected an id, got no value")
     sources = batch_columns.ids(objects([each[1] for each in rows]), kinds, where, "source")
-    ends = [each[2] if wishes[row] < batch_columns.ADD_VERTEX else each[1] for row, each in enumerate(rows)]
+    ends = [each[2] if edge else each[1] for each, edge in zip(rows, of_edges, strict=True)]
     targets = batch_columns.ids(objects(ends), kinds, where, "target")
     weights = None
-    if kinds.weights is not None:
-        used = (wishes != DELETE) & (wishes < batch_columns.ADD_VERTEX)
-        default = [1 if wish == INSERT else None for wish in wishes.tolist()]
-        given = objects([each[3] if len(each) == 4 else default[row] for row, each in enumerate(rows)])
-        weights = batch_columns.weights(given, used, kinds, where)
-    else:
+    if kinds.weights is None:
         refuse_updates(wishes, where)
+    else:
+        usual = [1 if wish == INSERT else None for wish in wishes.tolist()]
+        given = [each[3] if len(each) == 4 else weight for each, weight in zip(rows, usual, strict=True)]
+        weights = batch_columns.weights(objects(given), of_edges & (wishes != DELETE), kinds, where)
     return separated(wishes, sources, targets, weights, where)
 
 
@@ -170,31 +166,38 @@ def rows_of(what: Any, name: str) -> list[Any]:
 def columns_of(edges: Any, name: str) -> list[Array]:
     """Sources, targets and perhaps weights of edges that are not in a table."""
     if isinstance(edges, tuple) and edges and not isinstance(edges[0], tuple):
-        found = [column_of(column) for column in edges]
-        if len(found) not in (2, 3) or len({column.shape for column in found}) > 1 or found[0].ndim != 1:
-            shapes = ", ".join(str(column.size) if column.ndim == 1 else f"shape {column.shape}" for column in found)
-            raise BatchError(
-                f"{name}: expected (sources, targets[, weights]) of equal length, got {len(found)} columns of {shapes}"
-            )
-        return found
+        return equal_columns([column_of(column) for column in edges], name)
     edges = to_host(edges) if lies_on_gpu(edges) else edges
     if isinstance(edges, np.ndarray):
         if edges.ndim != 2 or edges.shape[1] not in (2, 3):
             raise BatchError(f"{name}: expected an array with two or three columns, got shape {edges.shape}")
         return list(edges.T)
     rows = rows_of(edges, name)
-    widths = {len(row) if isinstance(row, tuple | list | np.ndarray) else 0 for row in rows}
-    if not widths <= {2} and not widths <= {3}:
-        usual = len(rows[0]) if isinstance(rows[0], tuple | list | np.ndarray) and len(rows[0]) in (2, 3) else 0
-        at = next(
-            row
-            for row, each in enumerate(rows)
-            if not isinstance(each, tuple | list | np.ndarray) or len(each) != usual
-        )
+    width = width_of(rows, name)
+    return [column_of([row[k] for row in rows]) for k in range(width)]
+
+
+def equal_columns(columns: list[Array], name: str) -> list[Array]:
+    """Two or three columns of one length; BatchError for others."""
+    if len(columns) not in (2, 3) or len({column.shape for column in columns}) > 1 or columns[0].ndim != 1:
+        shapes = ", ".join(str(column.size) if column.ndim == 1 else f"shape {column.shape}" for column in columns)
         raise BatchError(
-            f"{name}: row {at}: expected (source, target) or, in all rows, (source, target, weight), got {rows[at]!r}"
+            f"{name}: expected (sources, targets[, weights]) of equal length, got {len(columns)} columns of {shapes}"
         )
-    return [column_of([row[k] for row in rows]) for k in range(max(widths, default=2))]
+    return columns
+
+
+def width_of(rows: list[Any], name: str) -> int:
+    """The values in each row, 2 or 3 in all of them; BatchError for the first row that has another number."""
+    widths = [len(row) if isinstance(row, tuple | list | np.ndarray) else 0 for row in rows]
+    width = widths[0] if widths else 2
+    wrong = next((at for at, each in enumerate(widths) if each != width or each not in (2, 3)), None)
+    if wrong is not None:
+        raise BatchError(
+            f"{name}: row {wrong}: expected (source, target) or, in all rows, (source, target, weight), "
+            f"got {rows[wrong]!r}"
+        )
+    return width
 
 
 def column_of(values: Any) -> Array:

@@ -15,7 +15,7 @@ import numpy as np
 
 from isthmus.errors import BatchError
 from isthmus.graph.changing.advancing import AdvancingGraph
-from isthmus.graph.reading.tables import whole_hint
+from isthmus.graph.reading.arrow_columns import whole_hint
 from isthmus.kernels.changing.packed_array import DELETE, INSERT, REWEIGH
 
 Array = np.ndarray[Any, Any]

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from isthmus.errors import BatchError
-from isthmus.graph.formats.text import Lines
+from isthmus.graph.reading.text_lines import Lines
 
 MOST_WAITING = 64 << 20  # bytes read from a pipe ahead of use; beyond that its writer waits
 LONGEST_LINE = 16 << 20  # bytes

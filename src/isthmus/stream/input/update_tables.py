@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 from isthmus.errors import BatchError
 from isthmus.graph.changing.change import Edits
 from isthmus.graph.reading import column_names
-from isthmus.graph.reading.tables import is_number, is_string, value_type
+from isthmus.graph.reading.arrow_columns import is_number, is_string, value_type
 from isthmus.kernels.changing.packed_array import DELETE
 from isthmus.stream.input import batch_columns
 from isthmus.stream.input.batch_columns import ADD_VERTEX, REMOVE_VERTEX, Array, Kinds, Where, bad

@@ -6,12 +6,10 @@ Its arrays have spare entries for new vertices. They may lie in memory that a de
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
-from isthmus.devices.cuda.worker import exchange
 from isthmus.graph.changing.change import Change
 from isthmus.kernels.stream import correction
 from isthmus.programs.declaration import Monotone
@@ -90,13 +88,11 @@ class MonotoneState:
 
     def place(self, placed: Callable[[tuple[Array, ...]], tuple[Array, ...]]) -> None:
         """Let the arrays lie where `placed` puts them."""
-        there = placed(self.arrays)
-        if there is not self.arrays:
-            exchange(self.program, self._state, there)
+        self._state.arrays = placed(self.arrays)
 
     def memoised(self, sides: tuple[str, ...], start: Array | None = None) -> Memoised:
         """A program that goes on with this state, at the vertices in `start` (None: all)."""
-        return memoised(self.program, sides, replace(self._state, start=start), self._parents_at)
+        return memoised(self.program, sides, self._state.like(self._state.arrays, start), self._parents_at)
 
     def sending(self, vertices: Array) -> Array:
         """Those of these vertices whose value is sent."""
@@ -135,7 +131,7 @@ class MonotoneState:
         _, changes, count = self.changes
         changed = arrays[self._parents_at + 1] = np.zeros(self.capacity, np.uint8)
         changed[changes[: int(count[0])]] = 1
-        self._state = State(tuple(arrays), None, self._state.params, self._state.extra)
+        self._state = self._state.like(tuple(arrays))
         self._set_initial(facts)
 
     def initialise(self, first: int, last: int) -> None:
@@ -161,7 +157,8 @@ class MonotoneState:
 
     def answer(self, arrays: tuple[Array, ...], facts: Facts) -> tuple[dict[str, Array], dict[str, Any]]:
         """Columns and figures of the program with these arrays."""
-        state = State(arrays, None, self._state.params, self._state.extra, over=True)
+        state = self._state.like(arrays)
+        state.over = True
         columns = self.program.result(state, facts)
         return columns, self.program.summary(columns, state)
 

@@ -18,8 +18,8 @@ import pyarrow.csv
 from isthmus.checks import whole
 from isthmus.errors import GraphFormatError, OptionError
 from isthmus.graph.formats import arrow_files as files
-from isthmus.graph.formats.text import CODECS, Lines
 from isthmus.graph.reading import column_names
+from isthmus.graph.reading.text_lines import CODECS, Lines
 from isthmus.kernels.changing.packed_array import DELETE, INSERT
 from isthmus.stream.input.batch_columns import Array
 from isthmus.stream.input.update_tables import USUAL, present, times_of

@@ -13,6 +13,7 @@ from tests.naive import assert_graph, clean
 
 import isthmus as ist
 from isthmus.errors import GraphFormatError, OptionError
+from isthmus.graph.ingest import names
 
 SOURCES, TARGETS, WEIGHTS = [1, 5, 5, 9], [5, 9, 9, 1], [0.5, 1.5, 2.5, 3.5]
 PLAIN = [(u, v, None) for u, v in zip(SOURCES, TARGETS, strict=True)]
@@ -445,7 +446,7 @@ def test_a_reader_with_colliding_hashes_cannot_be_read_again(monkeypatch):
 
 
 def test_a_table_with_colliding_hashes_is_read_again(monkeypatch):
-    good = ist.graph.names.hashes
+    good = names.hashes
     monkeypatch.setattr(
         "isthmus.graph.ingest.names.hashes", lambda s, salt: good(s, salt) if salt else np.full(len(s), 5, np.uint64)
     )

@@ -61,8 +61,8 @@ def make_workload(
     With --initial all are edges that it has, and the graph without those to be inserted is written. From a list of
     edges with times, the latest rows are the changes, and --initial gets the graph of the earlier ones.
     """
-    from isthmus.cli.algorithms import names
     from isthmus.cli.console import show_json, summary
+    from isthmus.cli.shell_options import names
     from isthmus.stream.workload.make import make_workload as make
 
     start = time.perf_counter()

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sys
 import time
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 from urllib.parse import quote
@@ -14,10 +13,8 @@ import typer
 from isthmus.cli import signals, verbosity
 from isthmus.cli.console import counted, err, facts, fail, out, short_count, show_json, warn
 from isthmus.cli.program_texts import parse
-from isthmus.errors import IsthmusError, OptionError, StoreError
+from isthmus.errors import IsthmusError
 from isthmus.graph.graph import open_graph
-from isthmus.graph.store.files import refuse_address
-from isthmus.graph.store.store import SUFFIX
 from isthmus.memory import format_size, peak_rss
 from isthmus.runtime.plan.comparison import DisagreementError
 from isthmus.runtime.results.result import shown
@@ -29,49 +26,8 @@ from isthmus.stream.opening import stream
 from isthmus.stream.results.changes import save_changes
 
 if TYPE_CHECKING:
+    from isthmus.cli.commands.stream_follow import Outputs, StreamOptions
     from isthmus.graph.graph import Graph
-
-
-@dataclass
-class Outputs:
-    """What is written, and where."""
-
-    changes: Path | None
-    changes_format: str
-    saved: Path | None
-    overwrite: bool
-    json: bool
-    written: list[str] = field(default_factory=list)
-
-    def check(self, goes_on: bool) -> None:
-        """Raise an error now for what could not be written at the end. A stream that goes on adds to the changes that
-        are there.
-        """
-        if self.changes_format not in ("parquet", "csv"):
-            raise OptionError(f"--changes-format: expected parquet or csv, got {self.changes_format!r}")
-        if self.saved is not None:
-            refuse_address(self.saved, "a store")
-            if self.saved.suffix != SUFFIX:
-                raise OptionError(f"{self.saved}: expected a name that ends in {SUFFIX}")
-            if not self.saved.absolute().parent.is_dir():
-                raise OptionError(f"{self.saved.parent}: no such folder")
-            if self.saved.exists() and not self.overwrite:
-                raise StoreError(f"{self.saved}: exists already; --overwrite replaces it")
-        if self.changes is not None:
-            refuse_address(self.changes, "a folder of changes")
-            try:
-                self.changes.mkdir(parents=True, exist_ok=True)
-                old = [path for path in self.changes.iterdir() if path.name.startswith("batch-")]
-            except OSError as error:
-                raise StoreError(f"{self.changes}: cannot write changes here: {error.strerror or error}") from error
-            if goes_on:
-                return
-            if old and not self.overwrite:
-                raise StoreError(
-                    f"{self.changes}: has changes of another stream, such as {old[0].name}; --overwrite replaces them"
-                )
-            for path in old:
-                path.unlink()
 
 
 class Line:
@@ -101,26 +57,17 @@ class Line:
 class Follower:
     """A stream on a store, as a command."""
 
-    def __init__(
-        self,
-        store: Path,
-        programs: list[str] | None,
-        outputs: Outputs,
-        log: Path | None,
-        log_size: str | None,
-        **how: Any,
-    ) -> None:
-        """`how`: memory, threads, device, policy and on_disk, as for a stream."""
-        outputs.check(log is not None and (log / NAME).exists())
+    def __init__(self, store: Path, programs: list[str] | None, outputs: Outputs, options: StreamOptions) -> None:
+        outputs.check(options.log is not None and (options.log / NAME).exists())
         self._outputs, self._reports, self._checks = outputs, list[BatchReport](), list[dict[str, str]]()
         self._date, self._begin = provenance.now(), time.perf_counter()
         with open_graph(store) as graph:
             self._origin = origin_of(graph, self._date)
-            wanted = None if programs is None else [parse(text, graph) for text in programs]
-            notes_about(wanted or [], graph)
-            self._live = stream(graph, wanted, log=log, log_size=log_size, **how)
+            requests = None if programs is None else [parse(text, graph) for text in programs]
+            notes_about(requests or [], graph)
+            self._live = stream(graph, requests, **vars(options))
         self._log = self._live.log
-        self._told: set[str] = set()  # notes that were printed
+        self._printed: set[str] = set()  # notes
         self._opened = time.perf_counter() - self._begin
 
     def __enter__(self) -> Self:
@@ -143,17 +90,17 @@ class Follower:
             except IsthmusError as error:
                 failed = error
         self._tell()
-        if failed is None and self._outputs.saved is not None:
-            self._live.save(self._outputs.saved, self._outputs.overwrite)
-            self._outputs.written.append(str(self._outputs.saved))
+        if failed is None and self._outputs.output is not None:
+            self._live.save(self._outputs.output, self._outputs.overwrite)
+            self._outputs.written.append(str(self._outputs.output))
         self._finish(failed, updates, check)
 
     def _tell(self) -> None:
         """Print the notes about the stream, each once."""
         for note in self._live.notes:
-            if note not in self._told:
+            if note not in self._printed:
                 warn(note)
-                self._told.add(note)
+                self._printed.add(note)
 
     def _take(self, report: BatchReport, check: bool) -> None:
         self._tell()
@@ -199,18 +146,13 @@ class Follower:
             {**report.as_dict(), **({"check": checked} if checked is not None else {})}
             for report, checked in self._with_checks()
         ]
-        changes, arrived = sum(report.changes for report in self._reports), [report.arrival for report in self._reports]
-        applied = sum(report.seconds["total"] for report in self._reports)
         return {
             "batches": rows,
             "graph": {"vertices": graph.vertices, "edges": graph.edges, "edge_bytes": graph.edge_bytes},
             "programs": {name: self._described(name) for name in live},
             "device": live.device,
             **self._transfer(),
-            "changes": changes,
-            "rate": changes / applied if applied else None,
-            "arrival_rate": changes / sum(arrived) if arrived and all(arrived) else None,  # type: ignore[arg-type]
-            "keeps_up": all(report.keeps_up for report in self._reports) if arrived and all(arrived) else None,
+            **self._rates(),
             "check": {"ok": not any(self._checks), "batches": len(self._checks)} if check else None,
             "seconds": {"open": self._opened, **seconds, "total": time.perf_counter() - self._begin},
             "log": self._log.facts(),
@@ -219,6 +161,19 @@ class Follower:
             "written": self._outputs.written,
             "failed": None if failed is None else str(failed),
             "repeat": {**self._origin, "updates": updates},
+        }
+
+    def _rates(self) -> dict[str, Any]:
+        """Changes, how fast they were applied and, if they have times, how fast they arrive."""
+        changes = sum(report.changes for report in self._reports)
+        applied = sum(report.seconds["total"] for report in self._reports)
+        arrivals = [report.arrival for report in self._reports if report.arrival]
+        timed = bool(self._reports) and len(arrivals) == len(self._reports)
+        return {
+            "changes": changes,
+            "rate": changes / applied if applied else None,
+            "arrival_rate": changes / sum(arrivals) if timed else None,
+            "keeps_up": all(report.keeps_up for report in self._reports) if timed else None,
         }
 
     def _transfer(self) -> dict[str, Any]:
@@ -235,10 +190,10 @@ class Follower:
         return list(zip(self._reports, checks + [None] * (len(self._reports) - len(checks)), strict=True))
 
     def _described(self, name: str) -> dict[str, Any]:
-        result, wanted = self._live[name], self._live.requested[name]
-        options = {option: provenance.simple(value) for option, value in wanted.options.items()}
+        result, request = self._live[name], self._live.requested[name]
+        options = {option: provenance.simple(value) for option, value in request.options.items()}
         figures = provenance.simple(result.summary()["result"])
-        return {"algorithm": wanted.algorithm.name, "options": options, "batch": result.number, "result": figures}
+        return {"algorithm": request.algorithm.name, "options": options, "batch": result.number, "result": figures}
 
     def _show(self, summary: dict[str, Any]) -> None:
         graph, seconds = summary["graph"], summary["seconds"]
@@ -284,8 +239,9 @@ def origin_of(graph: Graph, date: str) -> dict[str, Any]:
         return provenance.origin(graph.snapshot, date)
 
 
-def notes_about(wanted: list[Any], graph: Graph) -> None:
-    if not graph.weighted and any(each.algorithm.name == "sssp" for each in wanted):
+def notes_about(requests: list[Any], graph: Graph) -> None:
+    """Warn about programs that read weights, if the graph has none."""
+    if not graph.weighted and any(each.algorithm.name == "sssp" for each in requests):
         warn("the graph has no weights: every edge counts as 1")
 
 
