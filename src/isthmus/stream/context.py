@@ -178,8 +178,8 @@ class StreamContext:
 
     def _split_memory(self, graph: AdvancingGraph, session: StreamSession, programs: list[Maintained]) -> None:
         """Split the memory among graph, programs, runs and changes; BudgetError if there is not enough."""
-        if isinstance(session, DeviceSession):
-            session.begin(programs, self._near_memory)
+        session.begin(programs, self._near_memory)
+        if self._on_device:
             return
         if isinstance(graph, OverlayGraph):
             memory = memory_on_disk(graph, programs, self._memory, self.budget, session)

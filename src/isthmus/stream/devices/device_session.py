@@ -39,7 +39,7 @@ class DeviceSession(StreamSession):
         self._peak = 0
         self._sides: list[str] = []  # what is followed, and what correction reads
 
-    def begin(self, programs: Sequence[Maintained], memory: str | int | None) -> FarReads:
+    def begin(self, programs: Sequence[Maintained], memory: str | int | None) -> None:
         """Split near memory among these programs and the lists that stay near, and count reads from now on."""
         graph, figures, card = self.graph, self.device.figures, self.device.card
         assert isinstance(graph, ChangingGraph)
@@ -62,7 +62,6 @@ class DeviceSession(StreamSession):
         assert isinstance(self.near_memory.device, ModelMemory)
         self.residency = self.near_memory.device.residency = reads
         self._peak = self.near_peak
-        return reads
 
     def _vertex_bytes(self) -> int:
         """What programs and their runs need of near memory, for as many vertices as there are now."""
