@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests import sides
-from tests.list_caches import DEGREES, ENGINES, GAPS, KINDS, assert_sound, check, held, iterate, make, of_side
+from tests.list_caches import DEGREES, ENGINES, GAPS, KINDS, assert_sound, check, held, iterate, of_side
 
 import isthmus as ist
 from isthmus.cache.chunks import Chunked
@@ -163,9 +163,7 @@ def test_threads_that_keep_at_once(team):
     far = sides.far([200] * 400, partition=1 << 14)
     frontier, zero_copy = far.frontier(range(400)), ENGINES["zero_copy"]
     task = Task(zero_copy, far.side, np.arange(len(far.side.partitions)))
-    deliveries = [
-        list(zero_copy.deliver(task, frontier, far.link, lambda: far.buffer(20_000), 0)) for _ in range(3)
-    ]
+    deliveries = [list(zero_copy.deliver(task, frontier, far.link, lambda: far.buffer(20_000), 0)) for _ in range(3)]
     for _ in range(20):
         cache = of_side(far, 60_000, team, HUBS)
 
