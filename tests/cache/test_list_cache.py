@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from typing import Any
 
 import numpy as np
@@ -233,7 +234,7 @@ def test_a_cache_of_this_machine_stays_attached_between_runs(team):
 @given(st.lists(st.lists(st.integers(0, 30)), min_size=1, max_size=2), st.integers(0, 100))
 def test_the_length_up_to_which_all_lists_fit(lengths, capacity):
     """Lists up to this length fit, and those of the next length there is do not."""
-    longest, every = fitting([np.array(each, np.int64) for each in lengths], capacity), sum(lengths, [])
+    longest, every = fitting([np.array(each, np.int64) for each in lengths], capacity), list(itertools.chain(*lengths))
     assert sum(length for length in every if length <= longest) <= capacity
     longer = [length for length in every if length > max(0, longest)]
     if longer:
