@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import Any
 
+from isthmus.devices.residency import ON_HOST, Residency
 from isthmus.graph.changing.advancing import AdvancingGraph
 from isthmus.runtime.session import Session
-from isthmus.stream.residency import ON_HOST, Residency
-
-if TYPE_CHECKING:
-    from isthmus.stream.maintain.maintained import Maintained
 
 
 class StreamSession(Session):
@@ -19,8 +16,8 @@ class StreamSession(Session):
     graph: AdvancingGraph
     residency: Residency = ON_HOST
 
-    def begin(self, programs: Sequence[Maintained], memory: str | int | None) -> None:
-        """On a device, split its memory among these programs and the lists that stay near."""
+    def begin(self, programs: Sequence[Any], memory: str | int | None) -> None:
+        """Split the memory of a device among these programs and the lists that stay near."""
 
     @property
     def recipe_name(self) -> str | None:
