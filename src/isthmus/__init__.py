@@ -112,7 +112,7 @@ def __getattr__(name: str) -> Any:
     elif not name.startswith("_") and not _is_module(name) and name in _algorithms():
         value = importlib.import_module("isthmus.runtime.public").function_of(_algorithms()[name])
     elif name[:1].isupper() and name in (titles := _live()):
-        value = importlib.import_module("isthmus.stream.maintain.program_request").wanted(titles[name])
+        value = importlib.import_module("isthmus.stream.maintain.program_request").request_function(titles[name])
     else:
         raise AttributeError(f"module 'isthmus' has no attribute {name!r}")
     globals()[name] = value

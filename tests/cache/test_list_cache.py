@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from typing import Any
 
 import numpy as np
@@ -9,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests import sides
-from tests.list_caches import DEGREES, ENGINES, GAPS, KINDS, assert_sound, check, held, iterate, make, of_side
+from tests.list_caches import DEGREES, ENGINES, GAPS, KINDS, assert_sound, check, held, iterate, of_side
 
 import isthmus as ist
 from isthmus.cache.chunks import Chunked
@@ -163,9 +164,7 @@ def test_threads_that_keep_at_once(team):
     far = sides.far([200] * 400, partition=1 << 14)
     frontier, zero_copy = far.frontier(range(400)), ENGINES["zero_copy"]
     task = Task(zero_copy, far.side, np.arange(len(far.side.partitions)))
-    deliveries = [
-        list(zero_copy.deliver(task, frontier, far.link, lambda: far.buffer(20_000), 0)) for _ in range(3)
-    ]
+    deliveries = [list(zero_copy.deliver(task, frontier, far.link, lambda: far.buffer(20_000), 0)) for _ in range(3)]
     for _ in range(20):
         cache = of_side(far, 60_000, team, HUBS)
 
@@ -235,7 +234,7 @@ def test_a_cache_of_this_machine_stays_attached_between_runs(team):
 @given(st.lists(st.lists(st.integers(0, 30)), min_size=1, max_size=2), st.integers(0, 100))
 def test_the_length_up_to_which_all_lists_fit(lengths, capacity):
     """Lists up to this length fit, and those of the next length there is do not."""
-    longest, every = fitting([np.array(each, np.int64) for each in lengths], capacity), sum(lengths, [])
+    longest, every = fitting([np.array(each, np.int64) for each in lengths], capacity), list(itertools.chain(*lengths))
     assert sum(length for length in every if length <= longest) <= capacity
     longer = [length for length in every if length > max(0, longest)]
     if longer:

@@ -1,9 +1,9 @@
-"""What a stream takes of its memory budget: the graph, its ids, all arrays of the maintained programs, and a run of one
-of them.
+"""How the memory budget of a stream is split: the graph, its ids, all arrays of the maintained programs, and a run of
+one of them.
 
 A budget that cannot work is refused before programs compute anything, and the error names the smallest that does.
 Programs count their arrays for the worst batch, one that changes all values (`Maintained.near_bytes`). Runs on a graph
-in memory find the edges there. What a batch brings is not counted, nor the columns of results that are looked at.
+in memory find the edges there. The rows of a batch are not counted, nor the columns of results that are read.
 
 For a graph on disk, the positions of its lists and the changes since it was stored are near. The budget beyond the
 minimum is for runs, which read edges from disk, and for changes.
@@ -34,16 +34,21 @@ if TYPE_CHECKING:
 ID_BYTES = {"dense": 16, "int64": 48, "string": 300}
 UNLIMITED = 1 << 62
 LEAST_CHANGES = 256 << 10  # bytes for changes in every budget: some ten thousand changes; less for a small graph
-# One part in sixteen of the memory beyond the minimum is the room for changes, and HELD parts are kept for them.
+# One part in sixteen of the memory beyond the minimum is the capacity for changes, and they are given HELD parts.
 CHANGES = 16
-# Times the room: the changes in the snapshot that is merged, 1; in the current one, and in the next while a batch is
-# applied, FULL of `stream/merger.py` each; those since the merge began, in the merged graph and its next one, FULL - 1
-# each; and as batches that wait for it.
+# Times the capacity: the changes in the snapshot that is merged, 1; in the current one, and in the next while a batch
+# is applied, FULL of `stream/merger.py` each; those since the merge began, in the merged graph and its next one,
+# FULL - 1 each; and as batches that wait for it.
 HELD = 6
 # Copies of the positions of lists: of these three, of the merged graph, and of its next one while it catches up.
 LISTS_HELD = 5
 CHECKED = BLOCK // 8  # bytes of edges per byte of their checksums
 IDS_HELD = 2  # copies of the ids: the merged graph has its own
+
+
+def is_share(memory: str | int | None) -> bool:
+    """Whether a budget is a share of the edges, such as 10%: the others are on disk."""
+    return isinstance(memory, str) and memory.strip().endswith("%")
 
 
 def memory_for_runs(

@@ -123,15 +123,15 @@ class OverlaySearch(Search):
         """
         if not blocks.size:
             return
-        room = max(LEAST, sizes.now.staging) // BLOCK
+        blocks_at_once = max(LEAST, sizes.now.staging) // BLOCK
         near, begins, lengths, places = (np.empty(blocks.size, np.int64) for _ in range(4))
         cuts, read_cuts = np.empty(blocks.size + 1, np.int64), np.empty(blocks.size + 1, np.int64)
-        portions = kernels.plan_reads(blocks, GAP, room, near, begins, lengths, places, cuts, read_cuts)
+        portions = kernels.plan_reads(blocks, GAP, blocks_at_once, near, begins, lengths, places, cuts, read_cuts)
         stages: dict[int, Array] = {}
 
         def portion(member: int, k: int) -> None:
             if member not in stages:
-                stages[member] = aligned_empty(room * BLOCK, np.uint8)
+                stages[member] = aligned_empty(blocks_at_once * BLOCK, np.uint8)
             reads = slice(int(read_cuts[k]), int(read_cuts[k + 1]))
             extents = Extents(
                 np.full(reads.stop - reads.start, section),

@@ -140,9 +140,9 @@ class PatchedReader:
             at = stop
         return requests
 
-    def _located(self, patch: Patch, pieces: Pieces, room: int) -> tuple[Pieces, tuple[Array, Array, Array, Array]]:
-        """The stored slots that pieces need. A piece that needs more than `room` stored entries is halved until it does
-        not.
+    def _located(self, patch: Patch, pieces: Pieces, capacity: int) -> tuple[Pieces, tuple[Array, Array, Array, Array]]:
+        """The stored slots that pieces need. A piece that needs more than `capacity` stored entries is halved until
+        it does not.
         """
         overlay = patch.overlay
         while True:
@@ -157,7 +157,7 @@ class PatchedReader:
                 overlay.removed_slots,
                 *found,
             )
-            large = found[1] - found[0] > room
+            large = found[1] - found[0] > capacity
             if not large.any():
                 return pieces, (found[0], found[1], found[2], found[3])
             pieces = pieces.halved(large, self.widths)

@@ -1,4 +1,4 @@
-"""Batches from a source of updates: so many rows each, or what arrived in a window of time.
+"""Batches from a source of updates: a number of rows each, or the rows that arrived in a window of time.
 
 From a pipe, a batch is also applied when its window ends, even if it is not full; what arrives while a batch is applied
 belongs to the next one. From a file, windows are those of the column time.

@@ -24,12 +24,14 @@ from isthmus.programs.declaration import Accumulative
 from isthmus.programs.program import Facts
 from isthmus.runtime.session import Session
 from isthmus.stream.maintain.maintained import Array, Effort
+from isthmus.stream.maintain.registry import maintains
 from isthmus.stream.maintain.residuals import NO_WEIGHTS, ROUNDING, MaintainedResiduals
 
 NO_QUEUE = np.empty(0, np.uint32)
 LEAVES = 0.5  # of the threshold: residuals that rounding may have changed by more are computed anew
 
 
+@maintains(Accumulative)
 class MaintainedAccumulative(MaintainedResiduals):
     """Values and residuals; a vertex is active while its |residual| exceeds the program's threshold."""
 

@@ -24,6 +24,7 @@ from isthmus.runtime.session import Session
 from isthmus.stream.maintain.maintained import Array
 from isthmus.stream.maintain.maintained_scores import ATTEMPTS, ROOM, STUCK, MaintainedSpreading
 from isthmus.stream.maintain.neighbours import Neighbours
+from isthmus.stream.maintain.registry import maintains
 from isthmus.stream.maintain.residuals import ROUNDING
 from isthmus.stream.maintain.whole_passes import EPSILON, SINGLE, Passes
 
@@ -39,6 +40,7 @@ LEAST = 0.1  # part of what the bound allows: no step aims for less
 ROUNDED_SHARES = 0.01  # part of what the bound allows, that shares in single precision may be off by
 
 
+@maintains(Spreading, in_memory=False)
 class MaintainedFarSpreading(MaintainedSpreading):
     """Values, residuals and divisors, and the lists of few vertices for a moment."""
 
@@ -139,11 +141,11 @@ class MaintainedFarSpreading(MaintainedSpreading):
         read = from_the_top(edges) + float((lists[1][pressing] - lists[0][pressing]).sum())
         costs = read + sizes.now.lone_list * (from_the_top(vertices) + pressing.size)
         at = needed = int(np.searchsorted(np.cumsum(totals), UNSENT * enough, side="right"))
-        while at < densities.BINS and (read[at] > self._neighbours.room or costs[at] > most):
+        while at < densities.BINS and (read[at] > self._neighbours.capacity or costs[at] > most):
             at += 1
         if (
             costs[at] > most
-            or read[at] > self._neighbours.room
+            or read[at] > self._neighbours.capacity
             or (at > needed and totals[at:].sum() < HALF * totals.sum())
         ):
             return 0.0, 0

@@ -17,6 +17,7 @@ from isthmus.programs.dependencies import with_room
 from isthmus.programs.scores.ranking import LEFT
 from isthmus.programs.scores.spreading import LOWER, Spreading
 from isthmus.stream.maintain.maintained import Array
+from isthmus.stream.maintain.registry import maintains
 from isthmus.stream.maintain.residual_shift import ShiftedScores
 from isthmus.stream.maintain.residuals import NO_WEIGHTS, ROUNDING
 from isthmus.stream.maintain.whole_passes import EPSILON, Passes
@@ -37,6 +38,7 @@ SWEPT = 0.9  # of the allowed error, at most, is used by sweeps: the next batch 
 STUCK = 0.999  # of the change of the sweep before: rounding lets no sweep come nearer
 
 
+@maintains(Spreading, in_memory=True)
 class MaintainedSpreading(ShiftedScores):
     """Scores within a bound on their error, in sum or at every vertex."""
 

@@ -1,29 +1,28 @@
 """Which lists programs read to stay current, and what that moves: every read of a list by a maintained program comes
 through here.
 
-On this machine the edges are near, and nothing is counted. On a modelled device (`FarReads`) a read is a use of a list:
-lists in the hot subgraph are hits, others cross the link, by requests or by pages as the stream's recipe says. The
-loops that correct answers read the host's memory either way; the loop of every run, which follows what has improved,
-reads hits from the hot subgraph itself. On a GPU (`cuda_reads.py`) the same is counted, and kernels read all lists
-where they are.
+On this machine the edges are near, and nothing is counted. On a modelled device (`ModelResidency`) a read is a use of a
+list: lists in the hot subgraph are hits, others cross the link, by requests or by pages as the stream's recipe says.
+The loops that correct answers read the host's memory either way; the loop of every run, which follows what has
+improved, reads hits from the hot subgraph itself. On a GPU (`cuda_reads.py`) the same is counted, and kernels read all
+lists where they are.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import asdict, dataclass, fields
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from isthmus.cache.cache import Cache
 from isthmus.cache.list_cache import ListCache
 from isthmus.cache.ranking import USES
-from isthmus.devices.cuda.card import Shared
 from isthmus.devices.model import costs
 from isthmus.devices.model.figures import GpuFigures
 from isthmus.devices.model.link import ModelLink
 from isthmus.devices.model.lru_pages import LruPagedLink, LruPages
+from isthmus.devices.residency import Residency, Transfer
 from isthmus.engines.engine import Side
 from isthmus.graph.changing.change import Change
 from isthmus.graph.changing.changing_graph import ChangingGraph
@@ -33,71 +32,18 @@ from isthmus.graph.store.files import aligned_empty
 from isthmus.kernels.compile.compile_clock import clock
 from isthmus.link.link import Moved
 from isthmus.link.requests import ListSpans
-from isthmus.stream.stream_recipes import StreamRecipe
-
-if TYPE_CHECKING:
-    from isthmus.runtime.execute import Execution
-    from isthmus.stream.maintain.maintained import Maintained
+from isthmus.policies.stream_recipes import StreamRecipe
 
 Array = np.ndarray[Any, Any]
 SPARE = 8  # an eighth of the vertices, for which there is room beyond those that exist
 FLAG_BYTES = 4  # that the host reads after a kernel, to know whether to go on
 
 
-@dataclass
-class Transfer:
-    """What a batch moved to a device to read lists. `bytes` and `requests` include those that brought lists into the
-    hot subgraph.
-    """
-
-    bytes: int = 0
-    requests: int = 0
-    hit_edges: int = 0  # read from the hot subgraph
-    miss_edges: int = 0
-    upkeep_bytes: int = 0  # to bring lists into the hot subgraph
-    batch_bytes: int = 0  # changed arcs, which the device needs in any case; not among `bytes`
-    upkeep_seconds: float = 0.0  # of this machine, to keep the hot subgraph up to date
-    upkeep_modelled: float = 0.0  # seconds on the device, for the same; also in `modelled`
-    modelled: float = 0.0  # seconds on the device
-
-    def add(self, other: Transfer) -> None:
-        for field in fields(self):
-            setattr(self, field.name, getattr(self, field.name) + getattr(other, field.name))
-
-    def as_dict(self) -> dict[str, Any]:
-        return asdict(self)
-
-
-class Reads:
-    """Edges are near: nothing is counted."""
-
-    recomputes = False  # answers are computed from scratch for every batch
-    resends = False  # every vertex that has a value sends again after every batch
-    adopts = True  # a vertex that has lost its parent looks for another before it loses its value
-
-    def place_state(self, owner: Maintained, arrays: tuple[Array, ...], name: str = "state") -> tuple[Array, ...]:
-        """These arrays of a program where its runs and loops find them; they stay there until it brings others of that
-        name.
-        """
-        return arrays
-
-    def read(self, side: str, rows: Array, weights: bool) -> None:
-        """A kernel reads the lists of these vertices."""
-
-    def ran(self, run: Execution) -> None:
-        """A run has followed what was active."""
-
-    def close(self) -> None:
-        """Free what was taken on a device."""
-
-
-NEAR = Reads()
-
-
-class FarReads(Reads):
+class ModelResidency(Residency):
     """Edges are in the memory of a modelled device's host. Not thread-safe."""
 
     adopts = False  # as published; it would read long lists once more
+    settles = False  # the loop of every run reads hits from the hot subgraph
 
     def __init__(
         self,
@@ -159,13 +105,13 @@ class FarReads(Reads):
         """
         return self.hot if self.hot is not None and len(sides) == 1 else Cache()
 
-    def shared(self, array: Array) -> Shared | None:
+    def shared(self, array: Array) -> Any:
         return None
 
     def positions(self, lists: Lists) -> tuple[Array, Array] | None:
         return None
 
-    def ran(self, run: Execution) -> None:
+    def ran(self, run: Any) -> None:
         trace, found = run.trace, self.transfer
         hits = int(trace.total("hit_edges"))
         found.add(

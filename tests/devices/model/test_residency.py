@@ -1,6 +1,6 @@
 """Streams on a modelled device: every recipe keeps the answers of this machine, and what it reads is counted.
 
-Tests `stream/devices/reads.py`, `stream/stream_recipes.py`, `stream/devices/device_session.py`,
+Tests `devices/model/residency.py`, `policies/stream_recipes.py`, `stream/counted_session.py`,
 `stream/stream_comparison.py` and `devices/model/lru_pages.py`.
 """
 
@@ -17,8 +17,8 @@ from isthmus.cache.chunks import ChunkedLists
 from isthmus.devices.model.lru_pages import PAGE, LruPages
 from isthmus.errors import BudgetError, OptionError
 from isthmus.kernels.changing.packed_array import INSERT
+from isthmus.policies.stream_recipes import RECIPES
 from isthmus.stream.maintain.monotone import MaintainedMonotone
-from isthmus.stream.stream_recipes import RECIPES
 
 DEVICE = "model:rtx2080ti"
 
@@ -183,12 +183,12 @@ def test_near_memory_is_kept_when_vertices_are_added(policy: str) -> None:
     budget = 800_000
     for memory in (budget, "50%"):
         with ist.stream(graph, [ist.BFS(source=0)], device=DEVICE, policy=policy, memory=memory) as live:
-            assert live._far is not None
-            peaks, lists = [live.near_peak], [live._far.near_bytes]
+            assert live.context.residency is not None
+            peaks, lists = [live.near_peak], [live.context.residency.near_bytes]
             for k in range(1, 4):
                 live.apply(inserts=(draw.integers(0, 2000, 900), np.arange(900) + 900 * k + 1100))
                 peaks.append(live.near_peak)
-                lists.append(live._far.near_bytes)
+                lists.append(live.context.residency.near_bytes)
                 assert live.check() == {}
             if memory == budget:
                 assert max(peaks) <= budget
@@ -219,8 +219,8 @@ def test_near_lists_are_what_far_memory_has(policy: str, seed: int, monkeypatch:
     with ist.stream(model.graph(), [ist.SSSP(source=model.source)], device=DEVICE, policy=policy, memory="80%") as live:
         for _ in range(12):
             live.apply(**model.batch())
-            assert live._far is not None and live._far.hot is not None
-            hot = live._far.hot
+            assert live.context.residency is not None and live.context.residency.hot is not None
+            hot = live.context.residency.hot
             for side in hot.names:
                 begins, ends, targets, weights = live.graph.sides[side].arrays()
                 for v in np.flatnonzero(hot.marks_of(side, live.graph.vertices)).tolist():
