@@ -1,5 +1,5 @@
-"""Lists in chunks, as Grapin's hot subgraph: it holds what far memory has, the hottest lists come first, and only chunks
-that lose lists move.
+"""Lists in chunks, as in Grapin's hot subgraph: it holds what far memory has, the hottest lists come first, and only
+chunks that lose lists move.
 """
 
 from __future__ import annotations
@@ -79,7 +79,9 @@ def test_any_sequence_of_batches(team, seed):
     capacity = draw.choice([0, 16, 80, 256])
     plain = Plain(draw, draw.choice([1, 5, 40]))
     arrays = plain.arrays()
-    cache = make([each[0] for each in arrays], capacity, team, names=("out", "in"), kinds=(np.uint32, np.float64), interval=None)
+    cache = make(
+        [each[0] for each in arrays], capacity, team, names=("out", "in"), kinds=(np.uint32, np.float64), interval=None
+    )
     chunks = cache.chunks
     key_of = {(side, v): side * cache.side_keys + v for side, v in plain.lists}
     for _ in range(draw.randrange(1, 9)):

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from isthmus.devices.cuda.partition_cache import CudaPartitionCache
 from tests import gpus
 from tests.conformance.test_cuda import NAMES
 from tests.gpus import FailingCard, LazyCard, Near, StrictCard
@@ -21,7 +22,6 @@ from isthmus.devices.cuda import device as cuda_device
 from isthmus.devices.cuda import disk_link, worker
 from isthmus.devices.cuda import link as link_cuda
 from isthmus.devices.cuda.link import CudaLink
-from isthmus.devices.cuda.partition_cache import CudaPartitionCache
 from isthmus.errors import BudgetError, OptionError, ProgramError
 from isthmus.kernels.compile import cuda_module
 from isthmus.kernels.compile.atomics import atomic_add
