@@ -123,6 +123,7 @@ class Lists:
             yield SimpleNamespace(number=number, moved=Moved(host_seconds=host, link_seconds=link))
 
     def pieces(self, delivery: Any, frontier: Any) -> Any:
+        """As the worker has them."""
         return [lambda member: self.log.append(f"packed {delivery.number}")]
 
     def finished(self, unit: int, delivery: Any) -> None: ...

@@ -6,6 +6,7 @@ What differs is here, in `link.py` and in `worker.py`: memory lies on the GPU, a
 
 from __future__ import annotations
 
+import importlib
 import re
 from collections.abc import Collection, Iterable, Iterator
 from contextlib import ExitStack, contextmanager
@@ -26,8 +27,9 @@ from isthmus.devices.cuda.host_memory import FarMemory
 from isthmus.devices.cuda.link import CudaLink
 from isthmus.devices.cuda.list_cache import on_card
 from isthmus.devices.cuda.measurement import TRIAL, CardSamples, Trial, measure_card
+from isthmus.devices.cuda.residency import CudaResidency, card_bytes
 from isthmus.devices.cuda.worker import CudaWorker, OnCard
-from isthmus.devices.device import DeviceInfo
+from isthmus.devices.device import Calibration, DeviceInfo
 from isthmus.devices.model.device import ModelledGpu, ModelMemory
 from isthmus.devices.model.figures import PREFIX, GpuFigures, find
 from isthmus.devices.model.launches import Launches
@@ -95,8 +97,20 @@ class CudaGpu(ModelledGpu):
         instead = f"use {option('device', 'cpu')}, or end other programs on the GPU"
         return f"{self.figures.gpu} has {format_size(free)} free; {instead}"
 
-    def calibrate(self, progress: Progress = SILENT, say: Say = ignore) -> CardCosts:
-        return survey(self.name, progress, say)[1]
+    def residency(self, *given: Any) -> CudaResidency:
+        graph, *others = given
+        return CudaResidency(graph, self.figures, *others, self.card)
+
+    def residency_bytes(self, vertices: int, sides: int, hot: bool) -> int:
+        return card_bytes(vertices, sides, hot)
+
+    def shared_bytes(self, offsets: int) -> int:
+        return offsets
+
+    @classmethod
+    def calibration(cls, given: str) -> Calibration:
+        # Late: it imports this module.
+        return importlib.import_module("isthmus.devices.cuda.calibration").GpuCalibration(given)  # type: ignore[no-any-return]
 
 
 class CudaMemory(ModelMemory):
