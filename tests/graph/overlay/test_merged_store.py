@@ -89,19 +89,19 @@ import os, signal, sys
 import numpy as np
 import isthmus as ist
 from isthmus import sizes
-from isthmus.graph import merging
+from isthmus.graph.overlay import merged_store
 from isthmus.graph.changing.change import Edits
 from isthmus.graph.locks.holder import Holder
 from isthmus.graph.overlay.overlay_graph import OverlayGraph
 
-plain, calls = merging.{function}, iter(range(10**6))
+plain, calls = merged_store.{function}, iter(range(10**6))
 
 def killing(*given):
     if next(calls) == {turn}:
         os.kill(os.getpid(), signal.SIGKILL)
     return plain(*given)
 
-setattr(merging, {function!r}, killing)
+setattr(merged_store, {function!r}, killing)
 with sizes.using(merged=4096), ist.open(sys.argv[1]) as base, OverlayGraph(base, 1) as graph:
     graph.apply(Edits(np.ones(1, np.uint8), np.array([0]), np.array([9]), np.array([1])))
     graph.merge()
