@@ -64,7 +64,7 @@ def test_examples_need_nothing_that_an_ordinary_install_lacks_and_the_page_does_
     known = {"isthmus", *sys.stdlib_module_names, *(re.match(r"\w+", need)[0] for need in needs)}  # type: ignore[index]
     for page in readme.PAGES:
         text = (ROOT / page).read_text()
-        named = {name for line in re.findall(r"`pip install ([\w ]+)`", text) for name in line.split()}
+        named = {name for line in re.findall(r"`pip install ([\w\s]+)`", text) for name in line.split()}
         for kind, body in readme.blocks(text):
             used = re.findall(r"^(?:import|from) (\w+)", body, re.MULTILINE) if kind == "python" else []
             assert set(used) <= known | named, page

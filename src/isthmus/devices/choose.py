@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from isthmus.devices.cpu import Cpu
-from isthmus.devices.device import Device, DeviceInfo
+from isthmus.devices.device import Calibration, Device, DeviceInfo
 from isthmus.errors import OptionError
 from isthmus.graph.graph import Graph
 from isthmus.kernels.compile.code_cache import cache_folder
@@ -71,6 +71,11 @@ def device_named(given: Any) -> Device:
         names = ", ".join([AUTO, "cpu", *(name for name in DEVICES.names() if name not in DEVICES.declared)])
         raise OptionError(f"device: expected one of {names}, model:NAME or cuda:NUMBER, got {given!r}")
     return DEVICES[kind].open(argument if colon else None)
+
+
+def calibration_of(given: str) -> Calibration:
+    """How the device of that name is measured; raises OptionError if it cannot be."""
+    return DEVICES.get(given.partition(":")[0], Device).calibration(given)
 
 
 def listed() -> list[DeviceInfo]:

@@ -1,7 +1,7 @@
 """`isthmus calibrate [PATH]`: measure rates, show them, and remember them for later runs: a disk's
 (`calibrate_disk.py`) or a GPU's.
 
-What is measured is a `Subject`; all that a person or a script sees of it is here.
+What is measured is a `Calibration`; all that a person or a script sees of it is here.
 """
 
 from __future__ import annotations
@@ -10,12 +10,15 @@ import statistics
 import time
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated, Any, Protocol
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from isthmus.cli import help_lists
 from isthmus.cli.shared_options import Json
+
+if TYPE_CHECKING:
+    from isthmus.devices.device import Calibration
 
 PathArgument = Annotated[
     Path | None,
@@ -26,37 +29,6 @@ PathArgument = Annotated[
 DeviceOption = Annotated[str | None, typer.Option(metavar="cuda:NUMBER", help="Measure this GPU instead of a disk.")]
 ShowOption = Annotated[bool, typer.Option("--show", help="Show the remembered rates and their age; measure nothing.")]
 ForgetOption = Annotated[bool, typer.Option("--forget", help="Forget the remembered rates; measure nothing.")]
-Row = tuple[str, str, Any]  # kind of work, its unit, and a figure or those of all rounds
-StoredCosts = Any  # figures, and `when` they were measured, in seconds since 1970; None if that was not recorded
-
-
-class Subject(Protocol):
-    """A disk or a GPU. `before` is what was remembered of it when the command began, `found` what was measured."""
-
-    key: dict[str, str]  # names it in JSON
-    words: str  # and in sentences
-    file: Path  # where it is remembered
-    before: StoredCosts
-
-    def survey(self, progress: Any, say: Any) -> bool:
-        """Measure it; returns whether the figures are remembered now."""
-
-    def forget(self) -> bool: ...
-
-    def name(self, known: StoredCosts) -> str:
-        """Its name; None: as it was measured."""
-
-    def rounds(self) -> list[Row]:
-        """What each round has measured."""
-
-    def rows(self, known: StoredCosts) -> list[Row]:
-        """The remembered figures, as far as they are known."""
-
-    def facts(self) -> list[tuple[str, str]]:
-        """More that is shown about the measurement."""
-
-    def as_json(self, known: StoredCosts) -> dict[str, Any]:
-        """The figures; None: as they were measured."""
 
 
 def register(app: typer.Typer) -> None:
@@ -80,17 +52,17 @@ def calibrate(
     (drop if forget else tell if show else measure)(subject_of(path, device), json)
 
 
-def subject_of(path: Path | None, device: str | None) -> Subject:
+def subject_of(path: Path | None, device: str | None) -> Calibration:
     if device is not None:
-        from isthmus.cli.commands.calibrate_gpu import Gpu
+        from isthmus.devices.choose import calibration_of
 
-        return Gpu(device)
+        return calibration_of(device)
     from isthmus.cli.commands.calibrate_disk import Disk
 
     return Disk(path or Path("."))
 
 
-def measure(subject: Subject, json: bool) -> None:
+def measure(subject: Calibration, json: bool) -> None:
     from isthmus.cli.console import Bar, facts, say, show_json, warn
 
     start = time.perf_counter()
@@ -109,7 +81,7 @@ def measure(subject: Subject, json: bool) -> None:
     facts("", [*subject.facts(), ("time", f"{seconds:.1f} s, {rounds} rounds"), *remembered])
 
 
-def tell(subject: Subject, json: bool) -> None:
+def tell(subject: Calibration, json: bool) -> None:
     from isthmus.cli.console import facts, say, show_json
 
     if json:
@@ -121,7 +93,7 @@ def tell(subject: Subject, json: bool) -> None:
         facts(subject.name(subject.before), [*rows, ("measured", age(subject.before.when))])
 
 
-def drop(subject: Subject, json: bool) -> None:
+def drop(subject: Calibration, json: bool) -> None:
     from isthmus.cli.console import say, show_json
     from isthmus.errors import StoreError
 
@@ -136,7 +108,7 @@ def drop(subject: Subject, json: bool) -> None:
         say(f"forgotten: {subject.name(subject.before)}, measured {age(subject.before.when)}")
 
 
-def show_table(subject: Subject) -> None:
+def show_table(subject: Calibration) -> None:
     """One row per kind of work: median, lowest and highest round, and the remembered figure."""
     from rich.table import Table
 
@@ -165,7 +137,7 @@ def shown(figure: float, unit: str) -> str:
     return f"{format_size(figure)}/s" if unit == "B" else f"{figure:,.3g}/s" if unit == "M" else f"{figure:,.0f}/s"
 
 
-def described(subject: Subject) -> dict[str, Any] | None:
+def described(subject: Calibration) -> dict[str, Any] | None:
     before = subject.before
     if before is None:
         return None

@@ -6,14 +6,14 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from isthmus.cli.commands.calibrate import Row
+from isthmus.devices.device import Calibration, CalibrationRow
 from isthmus.link.link import Profile
 from isthmus.link.profile import calibration as disks
 from isthmus.link.profile.measurement import Samples
 from isthmus.memory import format_size
 
 
-class Disk:
+class Disk(Calibration):
     """The disk of a folder or a store."""
 
     samples: Samples
@@ -38,10 +38,10 @@ class Disk:
     def name(self, known: disks.Memory | None) -> str:
         return (self.found if known is None else known.profile).name
 
-    def rounds(self) -> list[Row]:
+    def rounds(self) -> list[CalibrationRow]:
         return kinds(self.samples.bulk, self.samples.singles, self.samples.packed)
 
-    def rows(self, known: disks.Memory) -> list[Row]:
+    def rows(self, known: disks.Memory) -> list[CalibrationRow]:
         """Profiles remembered by the first version have fewer."""
         profile = known.profile
         rows = kinds(
@@ -71,7 +71,7 @@ class Disk:
         }
 
 
-def kinds(bulk: Any, singles: dict[int, Any], packed: Any) -> list[Row]:
+def kinds(bulk: Any, singles: dict[int, Any], packed: Any) -> list[CalibrationRow]:
     """All kinds of work in the order they are shown."""
     return [
         ("bulk reads", "B", bulk),

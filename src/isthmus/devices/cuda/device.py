@@ -6,6 +6,7 @@ What differs is here, in `link.py` and in `worker.py`: memory lies on the GPU, a
 
 from __future__ import annotations
 
+import importlib
 import re
 from collections.abc import Collection, Iterable, Iterator
 from contextlib import ExitStack, contextmanager
@@ -28,7 +29,7 @@ from isthmus.devices.cuda.list_cache import on_card
 from isthmus.devices.cuda.measurement import TRIAL, CardSamples, Trial, measure_card
 from isthmus.devices.cuda.residency import CudaResidency, card_bytes
 from isthmus.devices.cuda.worker import CudaWorker, OnCard
-from isthmus.devices.device import DeviceInfo
+from isthmus.devices.device import Calibration, DeviceInfo
 from isthmus.devices.model.device import ModelledGpu, ModelMemory
 from isthmus.devices.model.figures import PREFIX, GpuFigures, find
 from isthmus.devices.model.launches import Launches
@@ -106,8 +107,10 @@ class CudaGpu(ModelledGpu):
     def shared_bytes(self, offsets: int) -> int:
         return offsets
 
-    def calibrate(self, progress: Progress = SILENT, say: Say = ignore) -> CardCosts:
-        return survey(self.name, progress, say)[1]
+    @classmethod
+    def calibration(cls, given: str) -> Calibration:
+        # Late: it imports this module.
+        return importlib.import_module("isthmus.devices.cuda.calibration").GpuCalibration(given)  # type: ignore[no-any-return]
 
 
 class CudaMemory(ModelMemory):

@@ -5,10 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any, overload
 
-from isthmus.devices.choose import device_named
+from isthmus.devices.choose import calibration_of
 from isthmus.errors import OptionError
 from isthmus.link.link import Profile
 from isthmus.link.profile.calibration import survey
+from isthmus.link.profile.measurement import ignore
 from isthmus.progress import SILENT, Progress
 
 
@@ -33,4 +34,6 @@ def calibrate(path: str | Path | None = None, progress: Progress = SILENT, *, de
         raise OptionError(
             f"calibrate: expected path, to measure a disk, or device, to measure a GPU; got {path} and {device}"
         )
-    return device_named(device).calibrate(progress)
+    subject = calibration_of(device)
+    subject.survey(progress, ignore)
+    return subject.found

@@ -1,15 +1,15 @@
-"""A GPU's link and kernels as `isthmus calibrate --device cuda:0` measures and shows them."""
+"""A GPU's link and kernels as `isthmus calibrate --device cuda:0` measures, remembers and shows them."""
 
 from __future__ import annotations
 
 from dataclasses import asdict
 from typing import Any
 
-from isthmus.cli.commands.calibrate import Row
 from isthmus.devices.cuda import device as gpus
 from isthmus.devices.cuda import gpu_costs
 from isthmus.devices.cuda.gpu_costs import CardCosts, StoredCosts, costs_file
 from isthmus.devices.cuda.measurement import CardSamples
+from isthmus.devices.device import Calibration, CalibrationRow
 
 KINDS = (  # (member of CardCosts, words, unit)
     ("bandwidth", "copies to the GPU", "B"),
@@ -27,7 +27,7 @@ KINDS = (  # (member of CardCosts, words, unit)
 )
 
 
-class Gpu:
+class GpuCalibration(Calibration):
     """A GPU of this machine."""
 
     samples: CardSamples
@@ -49,10 +49,10 @@ class Gpu:
     def name(self, known: StoredCosts | None) -> str:
         return (self.found if known is None else known.costs).gpu
 
-    def rounds(self) -> list[Row]:
+    def rounds(self) -> list[CalibrationRow]:
         return [(words, unit, self.samples.kinds[name]) for name, words, unit in KINDS]
 
-    def rows(self, known: StoredCosts) -> list[Row]:
+    def rows(self, known: StoredCosts) -> list[CalibrationRow]:
         return [(words, unit, figure(known.costs, name)) for name, words, unit in KINDS]
 
     def facts(self) -> list[tuple[str, str]]:

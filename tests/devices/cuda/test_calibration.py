@@ -1,5 +1,5 @@
-"""`isthmus calibrate --device cuda:0` as a person or a script meets it: `cli/commands/calibrate_gpu.py`,
-`runtime/plan/calibrate.py`.
+"""`isthmus calibrate --device cuda:0` as a person or a script meets it: `cli/commands/calibrate.py`,
+`runtime/plan/calibrate.py`, `devices/cuda/calibration.py`.
 """
 
 from __future__ import annotations
@@ -16,11 +16,10 @@ import isthmus as ist
 from isthmus.cli.main import main
 from isthmus.devices import choose
 from isthmus.devices.cuda import device as cuda_device
-from isthmus.devices.cuda.gpu_costs import CardCosts
+from isthmus.devices.cuda.gpu_costs import CardCosts, recall
 from isthmus.devices.cuda.measurement import Trial
 from isthmus.errors import OptionError
 from isthmus.kernels.compile import cuda_module
-from isthmus.runtime.plan import calibrate
 
 LITTLE = Trial(copied=1 << 16, lines=1 << 8, vertices=1 << 10, rows=1 << 7, degree=8, often=4, faults=4)
 
@@ -30,9 +29,9 @@ def call(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, si
     """Run `isthmus calibrate` in this process, with a memory of its own: (exit code, out, err)."""
     monkeypatch.setenv("ISTHMUS_CACHE", str(tmp_path / "cache"))
     sized(trial_seconds=0.001, trial_buffer=1 << 20)
-    measure = calibrate.measure_card
+    measure = cuda_device.measure_card
     monkeypatch.setattr(
-        calibrate,
+        cuda_device,
         "measure_card",
         lambda card, gpu, trial, progress: measure(card, gpu, 1, 2, LITTLE, progress=progress),
     )
@@ -86,7 +85,7 @@ def test_a_gpu_is_measured_remembered_shown_and_forgotten(call: Any, card: LazyC
 def test_from_python(call: Any, card: LazyCard) -> None:
     costs = ist.calibrate(device="cuda:0")
     assert isinstance(costs, CardCosts) and costs.gpu == "Lazy RTX"
-    known = calibrate.recall_gpu("cuda:0")
+    known = recall("Lazy RTX", 0)
     assert known is not None and known.costs == costs
     with pytest.raises(
         OptionError,
