@@ -20,7 +20,7 @@ Array = np.ndarray[Any, Any]
 FIRST = 10  # vertices, or groups
 FEW = 48  # whole numbers that get a bar each
 BINS = 40
-WIDE = 100  # a largest value of so many times the mean: bins of equal ratio
+WIDE = 100  # if the largest value exceeds the mean by this factor, bins have equal ratios
 AT_ONCE = 1 << 20  # values
 
 

@@ -1,5 +1,5 @@
-"""Signs of life: one thread renews all locks that this process holds, whatever the process is busy with. There is none
-without a lock.
+"""The heartbeat of locks: one thread renews all locks that this process holds, whatever the process is busy with. It
+runs while there are locks.
 
 A fork holds none of the locks: it begins without them, and without the thread.
 """
@@ -28,7 +28,7 @@ class Heartbeat:
         self._begin()
 
     def _begin(self) -> None:
-        self._held: WeakSet[Held] = WeakSet()  # a lock that nobody has any more gives no signs
+        self._held: WeakSet[Held] = WeakSet()  # a lock that nobody has any more is no longer renewed
         self._changed = threading.Condition()
         self._runs = False
 
@@ -44,7 +44,7 @@ class Heartbeat:
         with self._changed:
             self._held.add(lock)
             if not self._runs:
-                # no more threads: then whoever writes gives the signs, now and then.
+                # No thread can be started: then writers renew their locks as they go on.
                 with contextlib.suppress(RuntimeError):
                     threading.Thread(target=self._run, name="lock-signs", daemon=True).start()
                     self._runs = True

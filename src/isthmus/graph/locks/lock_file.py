@@ -35,7 +35,7 @@ class NoLockFile(StoreError):
 
     @property
     def is_full(self) -> bool:
-        """Whether there is no room for it."""
+        """Whether the disk has no space for it."""
         return isinstance(self.__cause__, OSError) and self.__cause__.errno in FULL
 
 
@@ -149,8 +149,8 @@ class LockFile:
         return self._is_there()
 
     def _keep_name(self, error: OSError) -> None:
-        """There is no room for our name: here flock decides; elsewhere the name that is there counts, with a new sign
-        of life.
+        """The disk has no space for our name: here flock decides; elsewhere the name that is there counts, with a new
+        sign of life.
 
         But a holder elsewhere that has slept must not find its own name.
         """
@@ -178,7 +178,7 @@ class LockFile:
         return True
 
     def _write_name(self) -> None:
-        """Over the old name, which stays if there is no room."""
+        """Over the old name, which stays if the disk has no space."""
         name = self._name.encode()
         try:
             if os.pwrite(self._file, name, 0) < len(name):
@@ -313,13 +313,15 @@ class LockFile:
         return ""
 
     def sign(self) -> None:
-        """What `renew` does, for a thread that nobody waits for: a holder that was replaced is told by its own call."""
+        """Renew the lock in the background, without errors: if another writer has taken it, the holder's next `renew`
+        says so.
+        """
         with self._closing, contextlib.suppress(StoreError, OSError):
             if self._is_held:
                 self.renew()
 
     def _is_ours(self) -> bool:
-        """Whether the file at our path is ours: it has our name or, if there was no room for that, the name it had
+        """Whether the file at our path is ours: it has our name or, if the disk had no space for that, the name it had
         before.
 
         It is opened anew, since NFS may show an open file as it was a minute ago.

@@ -71,7 +71,7 @@ class BvLists:
         self._check_end()
 
     def _block(self) -> tuple[Array, Array, int]:
-        """(Lengths, lists, the length of the next one if it had no room)."""
+        """(Lengths, lists, the length of the next one if it did not fit)."""
         kept = self._bounds.size - 1
         count = min(sizes.now.list_vertices, self._properties.vertices - self._vertex)
         bounds = np.empty(kept + count + 1, np.int64)
@@ -119,7 +119,7 @@ class BvLists:
         self._bounds = bounds - begin
 
     def _make_room(self, entries: int) -> None:
-        """Room for so many neighbours behind the lists that are kept."""
+        """Take memory for this number of neighbours behind the lists that are held."""
         size = int(self._bounds[-1]) + entries
         if size <= self._lists.size:
             return

@@ -36,7 +36,7 @@ class BitFile:
         self._file, self._last, self.bits = file, np.uint64(0), 0
 
     def words(self, bits: int) -> tuple[Array, int]:
-        """(Zeros for so many more bits, behind those that wait; where to go on)."""
+        """(Words with zeros for `bits` more bits, behind the bits not yet written; the first free bit)."""
         words = np.zeros((self.bits % 64 + bits) // 64 + 1 + bit_codes.PADDING, np.uint64)
         words[0] = self._last
         return words, self.bits % 64

@@ -125,7 +125,7 @@ def whole(members: dict[int, Any], field: int) -> int:
 
 
 def longest_value(file: int, at: int, stored: int, page: Page) -> int:
-    """Bytes of the longest string of a dictionary page by any codec; the size of the page, if it cannot be told."""
+    """Bytes of the longest string of a dictionary page by any codec; the size of the page, if it is unknown."""
     data = os.pread(file, stored, at)
     found = [longest_of(data, page.values)] if len(data) == page.size else []
     for codec in CODECS:
@@ -135,7 +135,7 @@ def longest_value(file: int, at: int, stored: int, page: Page) -> int:
 
 
 def longest_of(data: bytes, values: int) -> int | None:
-    """Bytes of the longest of so many strings, each with its length before it; None: the data is something else."""
+    """Bytes of the longest of `values` strings, each with its length before it; None: the data is something else."""
     longest = place = count = 0
     while place + 4 <= len(data):
         (length,) = struct.unpack_from("<I", data, place)
