@@ -110,9 +110,9 @@ class Follower:
             for name in self._live:
                 path = folder / f"batch-{report.number:06d}-{quote(name, safe=' ')}.{self._outputs.changes_format}"
                 save_changes(self._live[name], path)
-        kept = f", their changes are in {folder}" if folder is not None else ""
+        saved = f", their changes are in {folder}" if folder is not None else ""
         where = f"are in {self._log.path}" if self._log.path is not None else "applied in memory"
-        signals.kept[:] = [f"{batches(len(self._reports))} {where}{kept}; no store was changed"]
+        signals.left_over[:] = [f"{batches(len(self._reports))} {where}{saved}; no store was changed"]
         if check:
             self._check(report.number)
 
@@ -252,8 +252,7 @@ def moved_in_words(summary: dict[str, Any]) -> str:
     hits = f", {100 * moved['hit_edges'] / read:.1f} % of the edges read were near" if moved["hit_edges"] else ""
     return (
         f"{format_size(moved['bytes'])} to {summary['device']} by {summary['policy']}, "
-        f"{short_count(moved['requests'])} requests{hits}; "
-        f"{moved['modelled']:.6f} s modelled"
+        f"{short_count(moved['requests'])} requests{hits}; {moved['modelled']:.6f} s modelled"
     )
 
 
@@ -276,8 +275,7 @@ def line_of(report: BatchReport) -> str:
     affected, edges = (sum(effort[what] for effort in report.programs.values()) for what in ("affected", "edges_read"))
     return (
         f"batch {report.number}: {counted(report.changes, 'change')} in {1e3 * report.seconds['total']:.1f} ms "
-        f"({split}), "
-        f"{affected:,} affected, {counted(edges, 'edge')} read, "
+        f"({split}), {affected:,} affected, {counted(edges, 'edge')} read, "
         f"{pace(report.rate, report.arrival_rate, report.keeps_up)}"
     )
 

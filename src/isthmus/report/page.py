@@ -1,6 +1,4 @@
-"""A run, or several runs of one algorithm with different recipes, as one HTML page: no script, nothing loaded from
-elsewhere.
-"""
+"""Runs of one algorithm, with one or several recipes, as one HTML page without scripts or external files."""
 
 from __future__ import annotations
 

@@ -1,6 +1,4 @@
-"""A comparison of streams as one HTML page: what each recipe moved to a device for the same batches, which one to take,
-and why.
-"""
+"""A comparison of streams as one HTML page: bytes moved by each recipe for the same batches, and advice."""
 
 from __future__ import annotations
 
@@ -37,8 +35,7 @@ FIGURES = {  # column of a batch: title, what it shows, unit
 def write(
     path: str | Path, summary: dict[str, Any], lines: dict[str, tuple[str, str]], answers: Mapping[str, Result]
 ) -> None:
-    """Write the page of a comparison, whole or not at all. `lines`: colour and dash of every recipe, as recipes declare
-    them.
+    """Write the page of a comparison, whole or not at all. `lines`: colour and dash of every recipe.
 
     `answers`: by program, those on which all recipes agree.
     """

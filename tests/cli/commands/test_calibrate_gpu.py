@@ -1,4 +1,4 @@
-"""`isthmus calibrate --device cuda:0` as a person or a script meets it: `cli/commands/calibrate_gpu.py`,
+"""`isthmus calibrate --device cuda:0` as a person or a script meets it: `cli/gpu_calibration.py`,
 `runtime/plan/calibrate.py`.
 """
 

@@ -1,7 +1,6 @@
-"""`isthmus calibrate [PATH]`: measure rates, show them, and remember them for later runs: a disk's
-(`calibrate_disk.py`) or a GPU's.
+"""`isthmus calibrate [PATH]`: measure the rates of a disk or a GPU, show them, and remember them for later runs.
 
-What is measured is a `Subject`; all that a person or a script sees of it is here.
+A `Subject` is measured (`disk_calibration.py`, `gpu_calibration.py`); all output to people and scripts is here.
 """
 
 from __future__ import annotations
@@ -31,7 +30,7 @@ StoredCosts = Any  # figures, and `when` they were measured, in seconds since 19
 
 
 class Subject(Protocol):
-    """A disk or a GPU. `before` is what was remembered of it when the command began, `found` what was measured."""
+    """A disk or a GPU. `before` is what was remembered when the command began."""
 
     key: dict[str, str]  # names it in JSON
     words: str  # and in sentences
@@ -77,15 +76,15 @@ def calibrate(
         raise OptionError("expected --show or --forget, not both")
     if device is not None and path is not None:
         raise OptionError(f"expected a path, to measure a disk, or --device, to measure a GPU; got {path} and {device}")
-    (drop if forget else tell if show else measure)(subject_of(path, device), json)
+    (drop if forget else show_remembered if show else measure)(subject_of(path, device), json)
 
 
 def subject_of(path: Path | None, device: str | None) -> Subject:
     if device is not None:
-        from isthmus.cli.commands.calibrate_gpu import Gpu
+        from isthmus.cli.gpu_calibration import Gpu
 
         return Gpu(device)
-    from isthmus.cli.commands.calibrate_disk import Disk
+    from isthmus.cli.disk_calibration import Disk
 
     return Disk(path or Path("."))
 
@@ -95,21 +94,21 @@ def measure(subject: Subject, json: bool) -> None:
 
     start = time.perf_counter()
     with Bar() as bar:
-        kept = subject.survey(bar, warn)
+        remembered = subject.survey(bar, warn)
     seconds = time.perf_counter() - start
     if json:
-        more = {"seconds": seconds, "remembered": kept, "before": described(subject)}
+        more = {"seconds": seconds, "remembered": remembered, "before": described(subject)}
         show_json({**subject.key, **subject.as_json(None), **more})
         return
     say(subject.name(None), "bold")
     show_table(subject)
     say("")
     rounds = len(subject.rounds()[0][2])
-    remembered = [("remembered", f"in {subject.file}")] if kept else []
-    facts("", [*subject.facts(), ("time", f"{seconds:.1f} s, {rounds} rounds"), *remembered])
+    where = [("remembered", f"in {subject.file}")] if remembered else []
+    facts("", [*subject.facts(), ("time", f"{seconds:.1f} s, {rounds} rounds"), *where])
 
 
-def tell(subject: Subject, json: bool) -> None:
+def show_remembered(subject: Subject, json: bool) -> None:
     from isthmus.cli.console import facts, say, show_json
 
     if json:
@@ -157,7 +156,7 @@ def spread(rounds: Sequence[float], unit: str) -> list[str]:
 
 
 def shown(figure: float, unit: str) -> str:
-    """A figure with its unit: B, bytes per second; s, seconds; otherwise so many per second, of which M are many."""
+    """A figure with its unit: B for bytes per second, s for seconds, M for large counts per second, else counts."""
     from isthmus.memory import format_size
 
     if unit == "s":

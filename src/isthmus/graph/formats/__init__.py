@@ -160,9 +160,7 @@ def ending_means(path: Path) -> str | None:
 
 
 def one_of(path: Path, names: list[str]) -> str:
-    """The format of a file, out of the formats that have its ending: by the file that describes it or by its first
-    bytes.
-    """
+    """The format of a file among those with its ending: by a file that describes it, or by its first bytes."""
     if len(names) == 1:
         return names[0]
     if (described := by_description(path, names)) is not None:

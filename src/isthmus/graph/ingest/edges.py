@@ -56,7 +56,7 @@ class EdgeSource(ABC):
     weight_dtype: str = "float64"  # narrowest type that holds every weight: known after reading
     salt: int = 0  # of the hash that represents string ids
     notes: tuple[str, ...] = ()  # notes to the user about this input
-    room: int | None = None  # bytes that one block may take, with all that reading it needs; None: no limit
+    block_memory: int | None = None  # most bytes for one block and for reading it; None: no limit
     total: int | None = None
     unit: str = "edges"
 
@@ -84,12 +84,12 @@ class EdgeSource(ABC):
         return {}
 
     def origin(self) -> dict[str, Any]:
-        """Where the edges came from, kept in the manifest."""
+        """The origin of the edges, for the manifest."""
         return {"input": self.name}
 
 
 class Waiting:
-    """Edges read once and kept for later passes: in memory while the budget allows, then on disk."""
+    """Edges read once and stored for later passes: in memory while the budget allows, then on disk."""
 
     def __init__(self, budget: Budget, folder: Path) -> None:
         self._budget = budget

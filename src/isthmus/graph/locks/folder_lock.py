@@ -14,9 +14,7 @@ HELD: WeakSet[FolderLock] = WeakSet()
 
 
 class FolderLock:
-    """Holds a folder, made if it does not exist, until `release`. A file system that does not lock folders lets
-    everybody have it.
-    """
+    """Holds a folder, made if it does not exist, until `release`. Some file systems do not lock folders at all."""
 
     _file, _process = -1, 0
 

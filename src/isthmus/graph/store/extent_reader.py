@@ -30,9 +30,7 @@ Columns = tuple[Array, Array, Array, Array]  # of extents: sections, offsets and
 
 
 class ExtentReader:
-    """Reads arrays in files, with `depth` requests in flight for each of its channels. Checks every block
-    (`block_checks.py`).
-    """
+    """Reads arrays in files, `depth` requests in flight per channel. Checks every block (`block_checks.py`)."""
 
     def __init__(self, arrays: list[FarArray], depth: int, channels: int, verify: bool = True) -> None:
         self.notes: list[str] = []
@@ -78,9 +76,7 @@ class ExtentReader:
             raise StoreError(f"{file.path}: {error.strerror}") from error
 
     def read(self, extents: Columns, buffer: Array, channel: int = 0) -> int:
-        """Read extents, whole blocks all, into an aligned buffer; returns the number of requests. One thread uses a
-        channel at a time.
-        """
+        """Read extents of whole blocks into an aligned buffer; returns the requests. One thread per channel."""
         if not self._files:
             raise StoreError("the graph is closed")
         if self._plain:

@@ -133,9 +133,7 @@ def fsync_folder(folder: Path) -> None:
 
 
 class NotUndone(OSError):
-    """A rename can neither be synced nor undone. What it replaced must stay: after a power cut it may be the only
-    one.
-    """
+    """A rename can neither be synced nor undone. The replaced file must stay: it may survive a power cut alone."""
 
 
 def sync_or_undo(folder: Path, undo: Callable[[], Any]) -> None:

@@ -27,7 +27,7 @@ from isthmus.stream.input.update_tables import ALL_COLUMNS, found_columns, table
 
 STANDARD_INPUT = "standard input"
 BATCH = b"isthmus.batch"  # key of a Parquet file's metadata: how many rows its batches have
-FEW = 1 << 16  # rows read at once where all are wanted
+FEW = 1 << 16  # rows read at once where all are read
 
 
 class Updates(ABC):
@@ -39,9 +39,7 @@ class Updates(ABC):
 
     @abstractmethod
     def read(self, count: int, seconds: float | None = None) -> Rows | None:
-        """At most `count` rows; None: there are no more. A pipe waits until `seconds` after the first one arrived
-        (None: for ever).
-        """
+        """At most `count` rows; None: no more. A pipe waits `seconds` after the first (None: without limit)."""
 
     def everything(self) -> Rows:
         """All rows that are left."""
@@ -184,7 +182,7 @@ def from_file(path: Path, kinds: Kinds, format: str | None, needed: tuple[str, .
 def from_table_file(path: Path, needed: tuple[str, ...]) -> Updates:
     schema, _ = files.inspect(path)
     found = found_columns(list(schema.names), str(path), needed)
-    like: Any = SimpleNamespace(name=str(path), room=None, columns=list(found.values()))
+    like: Any = SimpleNamespace(name=str(path), block_memory=None, columns=list(found.values()))
     source = TableUpdates(str(path), files.capped([path], like, 200))
     if path.suffix.lower() in files.PARQUET.endings:
         said = (pq.read_schema(path).metadata or {}).get(BATCH, b"")
