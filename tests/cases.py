@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from tests import oracles
+from tests import oracles, recorder
 from tests.naive import Cleaned, clean
 
 import isthmus as ist
@@ -314,7 +314,7 @@ PROGRAMS = [*ALGORITHMS, *OWN]
 
 RECIPES = ("filter", "subway", "emogi", "unified", "grus", "scaph", "hytgraph", "auto")
 BUDGETS = ("1%", "10%", "50%", "100%", None)
-FARS = ("store", "ram", "memory", "model")
+FARS = ("store", "ram", "memory", "model", "recorder")
 
 
 def ways() -> list[Way]:
@@ -326,7 +326,8 @@ def ways() -> list[Way]:
 def how(way: Way) -> dict[str, Any]:
     """The options of a run that goes this way."""
     recipe, far, budget, threads, _ = way
-    where = {"ram": {"far": "ram"}, "model": {"device": "model:rtx2080ti"}}.get(far, {})
+    devices = {"model": "model:rtx2080ti", "recorder": recorder.Recorder.kind}
+    where = {"far": "ram"} if far == "ram" else {"device": devices[far]} if far in devices else {}
     return {"policy": recipe, "memory": budget, "threads": threads, **where}
 
 
@@ -335,9 +336,9 @@ def run(program: Program, case: Case, way: Way) -> Any:
 
 
 def assert_device(result: Any, way: Way) -> None:
-    """A modelled device really was one, and no other was."""
-    device = result.summary()["device"]
-    assert device.startswith("model:") if way[1] == "model" else device == "cpu", (device, way)
+    """A modelled device really was one, a device of another package too, and no other was."""
+    device, expected = result.summary()["device"], {"recorder": "recorder"}.get(way[1], "cpu")
+    assert device.startswith("model:") if way[1] == "model" else device == expected, (device, way)
 
 
 def expected_values(program: Program, case: Case, dtype: Any) -> list[Any]:

@@ -268,7 +268,9 @@ def of_programs() -> Iterator[Kernel]:
 
     def caught(program: Program, facts: Facts, state: State, side: Side) -> Any:
         key = program.text(facts), side.weight_width > 0, tuple(array.dtype.str for array in state.arrays)
-        found.setdefault(key, (program, facts, state, side))
+        found.setdefault(
+            key, (program, facts, state.like(state.arrays), side)
+        )  # a result takes arrays out of the state
         return compiled(program, facts, state, side)
 
     execute.compile_program = caught

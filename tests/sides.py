@@ -96,7 +96,7 @@ class Endless(Link):
         self.profile, self.notes = replace(PROFILE, block=block), []
 
     def move(self, extents: Extents, buffer: Any, channel: int = 0) -> int:
-        for section, offset, length, place in zip(*(column.tolist() for column in extents.columns), strict=True):
+        for section, offset, length, place in extents.each():
             entries = np.arange(offset // 4, (offset + length) // 4)
             buffer[place : place + length] = (entries % (1000 if section else 1 << 32)).astype(np.uint32).view(np.uint8)
         return extents.lengths.size
@@ -113,7 +113,7 @@ def mostly_cache(monkeypatch: pytest.MonkeyPatch, buffer: int) -> None:
 
     def planned(*given: Any) -> budget.Split:
         near = split(*given)
-        if near.cache or (given[5] and not near.resident):
+        if near.cache or (given[0].keeps and not near.resident):
             spare = max(0, near.edges - budget.BUFFERS * buffer)
             near.edges, near.cache = near.edges - spare, near.cache + spare
         return near

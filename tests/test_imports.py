@@ -72,6 +72,8 @@ def test_imports_point_one_way(path):
 
 @pytest.mark.parametrize("path", [p for p in MODULES if part_of(p) != "kernels"], ids=str)
 def test_only_kernels_import_numba(path):
+    if path.relative_to(SOURCE).parts[:3] == ("devices", "cuda", "kernels"):
+        return  # kernels for GPUs
     assert not any(name.split(".")[0] in ("numba", "llvmlite") for name in imported(path))
 
 
@@ -79,6 +81,13 @@ def test_only_kernels_import_numba(path):
 def test_kernels_know_arrays_only(path):
     for name in imported(path):
         assert not name.startswith("isthmus.") or name.startswith("isthmus.kernels"), f"{path} imports {name}"
+
+
+@pytest.mark.parametrize("path", [p for p in MODULES if "cuda" not in p.relative_to(SOURCE).parts], ids=str)
+def test_only_the_chooser_knows_gpus(path):
+    """Nobody outside `devices/cuda` imports it; the chooser does so by name, when a GPU is asked for."""
+    for name in imported(path):
+        assert not name.startswith("isthmus.devices.cuda"), f"{path} imports {name}"
 
 
 ABOVE_GRAPH = [path for path in MODULES if RANKS.get(part_of(path), 0) > RANKS["graph"]]

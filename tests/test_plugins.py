@@ -28,17 +28,19 @@ from isthmus.report import draw
 
 PLUGIN = Path(__file__).parent.parent / "examples" / "plugin"
 SHOWN = """\
-installed: tiny_algorithm, tiny_engine, tiny_format, tiny_recipe
+installed: tiny_algorithm, tiny_device, tiny_engine, tiny_format, tiny_recipe
 read: 4 vertices, 5 edges
 most reliable paths: {'reached': 3335}
 in a session: {'reached': 2917}
 bfs by pairs: two_at_once
+recorded: True on recorder
 drawn in its colour: True
 ingested by the shell: 5 edges
 ingested by name: 2 edges
 compared: emogi by zero_copy, pairs by two_at_once
 planned: filter, zero_copy, compaction, unified, two_at_once
 run by the shell: {'reached': 2917}
+devices: True
 help lists reliability: True
 help lists pairs: True
 """

@@ -11,9 +11,10 @@ from collections.abc import Iterator
 from typing import Any
 from unittest import mock
 
-from isthmus.cache.vertex_cache import VertexCache
+from isthmus.cache.list_cache import ListCache
+from isthmus.cache.ranking import HOTNESS, HUBS, Ranking
+from isthmus.devices import cpu
 from isthmus.devices.model import costs, figures
-from isthmus.runtime.near import near_memory
 from published.cases import Case
 from published.lab import ALGORITHMS, Lab, Run, Section, mean, times
 
@@ -297,15 +298,15 @@ def figure_6(lab: Lab) -> Section:
 
 
 @contextlib.contextmanager
-def caches(**how: Any) -> Iterator[list[VertexCache]]:
-    """Vertex caches of the runs inside, made in another way."""
-    made: list[VertexCache] = []
+def caches(ranking: Ranking = HOTNESS) -> Iterator[list[ListCache]]:
+    """Caches of vertices of the runs inside, by another ranking."""
+    made: list[ListCache] = []
 
-    def make(*arguments: Any) -> VertexCache:
-        made.append(VertexCache(*arguments, **how))
+    def make(*arguments: Any, **options: Any) -> ListCache:
+        made.append(ListCache(*arguments, **options))
         return made[-1]
 
-    with mock.patch.object(near_memory, "VertexCache", make):
+    with mock.patch.object(cpu, "ListCache", make), mock.patch.dict(cpu.RANKINGS, {"vertices": ranking}):
         yield made
 
 
@@ -325,7 +326,7 @@ def figure_7(lab: Lab) -> Section:
         for case in (c for c in lab.cases if c.graph.arcs <= 1 << 26):
             bare, _ = misses(lab, case, algorithm, without=("cache",))
             hot, hot_seconds = misses(lab, case, algorithm)
-            with caches(by_degree=True):
+            with caches(HUBS):
                 hub, hub_seconds = misses(lab.apart(), case, algorithm)
             saved.append((1 - hot / bare, 1 - hub / bare))
             seconds.append(hot_seconds / hub_seconds)

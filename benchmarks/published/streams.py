@@ -23,7 +23,7 @@ import numpy as np
 from windows import Window, window
 
 import isthmus as ist
-from isthmus.cache.hot_subgraph import HotSubgraph
+from isthmus.cache.list_cache import ListCache
 from isthmus.memory import give_memory_back
 from isthmus.runtime.loop import Loop
 from isthmus.stream.devices.reads import FarReads, Transfer
@@ -296,7 +296,7 @@ def watched(live: Any) -> Iterator[Watch]:
             self.frontier.rows(0, self.frontier.vertices).copy(),
         )
         seen.note(
-            side, rows, cache.marks_of(side, self.frontier.vertices)[rows] if isinstance(cache, HotSubgraph) else None
+            side, rows, cache.marks_of(side, self.frontier.vertices)[rows] if isinstance(cache, ListCache) else None
         )
         return step(self, record)
 
@@ -312,14 +312,14 @@ def watched(live: Any) -> Iterator[Watch]:
 @contextlib.contextmanager
 def remembering(count: int) -> Iterator[None]:
     """Hot subgraphs inside remember so many batches before the current one, 1 to 3."""
-    end_period = HotSubgraph.end_period
+    end_period = ListCache.end_period
     kept = np.uint32(sum(0xFF << (8 * (2 - k)) for k in range(count)))
 
-    def forgetting(self: HotSubgraph) -> None:
+    def forgetting(self: ListCache) -> None:
         end_period(self)
-        self.uses.words &= kept
+        self.counts.words &= kept
 
-    with mock.patch.object(HotSubgraph, "end_period", forgetting if count < 3 else end_period):
+    with mock.patch.object(ListCache, "end_period", forgetting if count < 3 else end_period):
         yield
 
 

@@ -24,6 +24,9 @@ with graph.session() as session:
 ours, theirs = (ist.bfs(graph, 0, policy=policy, memory="30%") for policy in ("filter", "pairs"))
 assert (ours.filled() == theirs.filled()).all()
 print("bfs by pairs:", ", ".join(theirs.summary()["engines"]))
+recorded = ist.bfs(graph, 0, policy="filter", memory="30%", device="recorder:reads.csv")
+assert (ours.filled() == recorded.filled()).all()
+print("recorded:", sum(1 for line in open("reads.csv")) > 0, "on", recorded.summary()["device"])
 theirs.report("pairs.html")
 print("drawn in its colour:", "#aa4499" in open("pairs.html").read())
 """
@@ -90,6 +93,7 @@ def main() -> None:
             )
         )
         print("run by the shell:", ran["result"])
+        print("devices:", "the processor, with a record of every read" in shell("info", "--devices"))
         print("help lists reliability:", "reliability" in shell("run", "--help"))
         print("help lists pairs:", "pairs (from isthmus-tiny)" in shell("run", "bfs", "--help"))
 

@@ -42,7 +42,7 @@ _WHERE = {
     "accumulative": ("isthmus.programs.declaration", "accumulative"),
     "Program": ("isthmus.programs.program", "Program"),
     "Functions": ("isthmus.programs.functions", "Functions"),
-    "State": ("isthmus.programs.program", "State"),
+    "State": ("isthmus.programs.state", "State"),
     "Answer": ("isthmus.programs.algorithm", "Answer"),
     "Column": ("isthmus.programs.column", "Column"),
     "Option": ("isthmus.programs.algorithm", "Option"),
@@ -90,7 +90,8 @@ if TYPE_CHECKING:
     from isthmus.programs.column import Column
     from isthmus.programs.declaration import accumulative, monotone
     from isthmus.programs.functions import Functions
-    from isthmus.programs.program import Program, State
+    from isthmus.programs.program import Program
+    from isthmus.programs.state import State
     from isthmus.runtime.plan.calibrate import calibrate
     from isthmus.runtime.plan.comparison import compare
     from isthmus.runtime.plan.plan import plan
@@ -111,7 +112,7 @@ def __getattr__(name: str) -> Any:
     elif not name.startswith("_") and not _is_module(name) and name in _algorithms():
         value = importlib.import_module("isthmus.runtime.public").function_of(_algorithms()[name])
     elif name[:1].isupper() and name in (titles := _live()):
-        value = importlib.import_module("isthmus.stream.maintain.program_request").wanted(titles[name])
+        value = importlib.import_module("isthmus.stream.maintain.program_request").request_function(titles[name])
     else:
         raise AttributeError(f"module 'isthmus' has no attribute {name!r}")
     globals()[name] = value

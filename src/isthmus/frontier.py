@@ -7,7 +7,7 @@ networks need thousands of iterations. When a queue overflows, only the byte map
 This is not Grus's bitmap-directed frontier, which writes bytes without atomics and then makes its queue by a scan of
 the whole map. On a processor an atomic mark costs little more than a write, and a scan in every iteration would be most
 of the time on road networks. A modelled device is charged for Grus's: plain writes, which are part of an edge's update,
-and a scan of a byte per vertex in every iteration, for all recipes alike (`devices/model/run_clock.py`).
+and a scan of a byte per vertex in every iteration, for all recipes alike (`devices/model/modelled_clock.py`).
 """
 
 from __future__ import annotations
@@ -199,7 +199,7 @@ class Frontier:
         counts once.
         """
         count = len(partitions)
-        vertices, edges, blocks = (np.zeros(count, np.int64) for _ in range(3))
+        vertices, edges, blocks = np.zeros((3, count), np.int64)
         found = Activity(vertices, edges, blocks, partitions.arcs, whole_slots=partitions.slots)
         if self.list is not None:
             rows.activity_of_rows(

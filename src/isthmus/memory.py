@@ -41,6 +41,17 @@ def parse_size(size: str | int) -> int:
     return int(count)
 
 
+def share_of(memory: str | int | None) -> float | None:
+    """The share of the edges that a budget such as "10%" names; None: it is not a share."""
+    found = re.fullmatch(r"\s*([0-9.]+)\s*%\s*", memory) if isinstance(memory, str) else None
+    if found is None:
+        return None
+    try:
+        return float(found[1]) / 100
+    except ValueError:
+        raise OptionError(f"memory: expected a share such as 10%, got {found[1]}%") from None
+
+
 def format_size(count: float) -> str:
     """A count of bytes in readable form, such as '1.5 GB'."""
     for unit in ("B", "kB", "MB", "GB"):

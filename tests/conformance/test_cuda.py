@@ -22,7 +22,7 @@ from tests.covering import covering, missed
 from tests.gpus import LazyCard
 
 import isthmus as ist
-from isthmus.devices import choose
+from isthmus.devices.cuda import device as cuda_device
 from isthmus.devices.cuda import frontier, gpu_space, list_mover, vertex_cache
 from isthmus.kernels.compile import cuda_module
 
@@ -86,7 +86,7 @@ def tight(sized: Any, monkeypatch: pytest.MonkeyPatch) -> None:
 def card(monkeypatch: pytest.MonkeyPatch) -> Iterator[LazyCard]:
     card = LazyCard()
     monkeypatch.setattr(cuda_module, "found", lambda: ([cuda_module.Found(0, "lazy", (8, 0))], ""))
-    monkeypatch.setattr(choose, "open_card", lambda number: card)
+    monkeypatch.setattr(cuda_device, "open_card", lambda number: card)
     yield card
     assert card.held == {}
 
@@ -219,7 +219,7 @@ def test_what_kernels_read_by_zero_copy_is_what_the_link_counts(
     monkeypatch: pytest.MonkeyPatch, card: LazyCard, tight: None
 ) -> None:
     reading = ReadingCard()
-    monkeypatch.setattr(choose, "open_card", lambda number: reading)
+    monkeypatch.setattr(cuda_device, "open_card", lambda number: reading)
     graph = ist.read(CASES["skewed"].columns(), vertices=320)
     result = ist.sssp(graph, 1, device="cuda:0", policy="emogi", memory="1%", threads=1)
     assert reading.requests == result.summary()["transfer"]["requests"] > 0

@@ -23,7 +23,7 @@ from tests.stream.devices.test_reads import filled, programs
 from tests.stream.edits import Model
 
 import isthmus as ist
-from isthmus.devices import choose
+from isthmus.devices.cuda import device as cuda_device
 from isthmus.devices.cuda import gpu_space, list_mover
 from isthmus.devices.cuda.gpu_space import CardSpace
 from isthmus.devices.cuda.kernels import skeleton
@@ -110,7 +110,7 @@ def test_near_lists_are_what_far_memory_has(policy: str, seed: int, card: LazyCa
     """Entry by entry: lists that were patched, lists that moved, and lists that had to find another place."""
     model, held = Model(seed, 40), 0
     for there, _, _ in batches(model, policy, "80%", [ist.SSSP(source=model.source)], 12):
-        hot = there._far.hot
+        hot = there.context.residency.hot
         for side in hot.names:
             begins, ends, targets, weights = there.graph.sides[side].arrays()
             for v in np.flatnonzero(hot.marks_of(side, there.graph.vertices)).tolist():
@@ -171,15 +171,15 @@ def test_wrong_values_are_found_by_kernels(card: LazyCard, tight: None, monkeypa
     """No loop of the processor corrects them, and the state stays on the card."""
     graph, changes = skewed()
     with ist.stream(graph, [ist.SSSP(source=0)], device=GPU) as live:
-        for name in ("orphan_heads", "orphan_children", "give_up"):
+        for name in ("orphan_heads", "orphan_children", "reset"):
             monkeypatch.delattr(correction, name)
-        state = live._programs["sssp"].state.arrays
+        state = live.batches.programs["sssp"].state.arrays
         assert all(id(array) in card.held for array in state)
         card.record_of.clear()
         live.apply(**changes[0])
         done = {work.name for work in card.record_of}
         assert {"orphan_heads", "orphan_children", "give_up", "hear", "send"} <= done
-        assert all(now is then for now, then in zip(live._programs["sssp"].state.arrays, state, strict=True)), (
+        assert all(now is then for now, then in zip(live.batches.programs["sssp"].state.arrays, state, strict=True)), (
             "it stays where it is"
         )
         assert live.check() == {}
@@ -189,7 +189,7 @@ def test_kernels_read_near_lists(card: LazyCard, tight: None) -> None:
     """The lists of the hot subgraph are followed where they are, not in the host's memory."""
     model, followed = Model(2, 60), 0
     for there, _, _ in batches(model, "auto", "200%", programs(model.source)):
-        near = there._far.hot.chunks.targets
+        near = there.context.residency.hot.chunks.targets
         pushed = [
             array
             for work in card.record_of
@@ -262,7 +262,7 @@ def test_edges_that_the_graph_replaces_between_batches_are_managed_again(
                     live.apply(**changes[0])
             else:
                 live.apply(remove_vertices=[5])
-        reads = live._far
+        reads = live.context.residency
         assert isinstance(reads, CudaReads)
         _, _, targets, weights = live.graph.sides["out"].arrays()
         assert set(reads._registered) == {address(targets), address(weights)}
@@ -275,7 +275,7 @@ def test_edges_that_the_graph_replaces_between_batches_are_managed_again(
 def test_edges_that_found_no_managed_memory_are_page_locked_until_there_is_some(card: LazyCard, tight: None) -> None:
     graph, changes = skewed()
     with ist.stream(graph, [ist.SSSP(source=0)], device=GPU, memory="60%", policy="grapin-page") as live:
-        reads, side = live._far, live.graph.sides["out"]
+        reads, side = live.context.residency, live.graph.sides["out"]
         assert isinstance(reads, CudaReads)
         side._remake(side.slots, np.empty(0, np.int64))
         live.graph._take_snapshot()
@@ -292,7 +292,7 @@ def test_edges_that_found_no_managed_memory_are_page_locked_until_there_is_some(
 def test_edges_that_another_session_has_locked(card: LazyCard, tight: None) -> None:
     graph, changes = skewed()
     with ist.stream(graph, [ist.SSSP(source=0)], device=GPU, policy="grapin-zc") as live:
-        reads = live._far
+        reads = live.context.residency
         assert isinstance(reads, CudaReads)
         reads._unregister(list(reads._registered))
         # as it may, when the graph has just replaced them.
@@ -310,7 +310,7 @@ def test_edges_that_another_session_has_locked(card: LazyCard, tight: None) -> N
 def test_columns_are_freed_after_the_work_on_them_if_the_caller_fails(card: LazyCard, tight: None) -> None:
     graph, _ = skewed()
     with ist.stream(graph, [ist.SSSP(source=0)], device=GPU, policy="grapin-zc") as live:
-        reads = live._far
+        reads = live.context.residency
         assert isinstance(reads, CudaReads)
         with pytest.raises(RuntimeError, match="stopped"):
             for (near,) in reads.uploaded([np.arange(9)], (np.int64,)):
@@ -334,7 +334,7 @@ def test_a_budget_is_for_all_near_memory(
     monkeypatch.setattr(gpu_space, "ROOM", 1)
     monkeypatch.setattr(list_mover, "WINDOW", 1)
     draw, weighed = np.random.default_rng(3), Weighed()
-    monkeypatch.setattr(choose, "open_card", lambda number: weighed)
+    monkeypatch.setattr(cuda_device, "open_card", lambda number: weighed)
     graph = ist.read((draw.integers(0, 2000, 40_000), draw.integers(0, 2000, 40_000)), directed=True, parallel="drop")
     budget = 1_500_000
     with ist.stream(graph, [ist.BFS(source=0)], device=GPU, policy=policy, memory=budget) as live:
@@ -363,7 +363,7 @@ def test_a_batch_during_which_memory_is_full_is_undone(
 ) -> None:
     """Whichever allocation fails, answers stay as they were, and the batch can be applied later."""
     full, failed = FullOnce(), 0
-    monkeypatch.setattr(choose, "open_card", lambda number: full)
+    monkeypatch.setattr(cuda_device, "open_card", lambda number: full)
     graph, changes = skewed()
     wanted = [ist.SSSP(source=0), ist.WeaklyConnectedComponents()]
     with ist.stream(graph, wanted, device=GPU, memory="30%", policy=policy) as live:
@@ -420,7 +420,7 @@ def test_memory_is_freed_whenever_the_card_fails(
     graph, changes = skewed()
     how: dict[str, Any] = {"device": GPU, "memory": "30%", "policy": policy, "threads": 2}
     failing = FailingCard(waits=1 << 30)
-    monkeypatch.setattr(choose, "open_card", lambda number: failing)
+    monkeypatch.setattr(cuda_device, "open_card", lambda number: failing)
     with ist.stream(graph, [ist.SSSP(source=0)], **how) as live:
         opening = (1 << 30) - failing.waits
         live.apply(**changes[0])
@@ -528,12 +528,12 @@ def test_room_for_more_rows_is_taken_when_a_batch_has_all_that_it_needs(
     limit = Full.limit
     for grows in (False, True):
         full = Full()
-        monkeypatch.setattr(choose, "open_card", lambda number, full=full: full)
+        monkeypatch.setattr(cuda_device, "open_card", lambda number, full=full: full)
         with (
             ist.stream(graph, [ist.BFS(source=0)], device=GPU, policy="grapin-zc") as live,
             monkeypatch.context() as patched,
         ):
-            reads = live._far
+            reads = live.context.residency
             assert isinstance(reads, CudaReads)
             full.most, full.limit = full.bytes_held, limit
             if not grows:
@@ -563,7 +563,7 @@ def test_a_stream_that_began_small_submits_no_more_work_than_another(
 
 
 def test_a_gpu_that_is_too_small_is_not_answered_with_a_larger_budget(card: LazyCard, tight: None) -> None:
-    card.bytes = choose.SPARE + 2_000
+    card.bytes = cuda_device.SPARE + 2_000
     graph = ist.read(([0, 1], [1, 2]), directed=True)
     for memory in (None, 2_000):
         with pytest.raises(

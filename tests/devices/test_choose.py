@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 from tests.gpus import LazyCard
 
-from isthmus.devices import choose
-from isthmus.devices.choose import device_of, listed
+from isthmus.devices.choose import device_named, listed
+from isthmus.devices.cuda import device as cuda_device
 from isthmus.errors import OptionError
 from isthmus.kernels.compile import cuda_module
 
@@ -27,13 +27,13 @@ def test_a_gpu_that_cannot_be_used_is_refused_with_the_reason(gpus: Any) -> None
     with pytest.raises(
         OptionError, match=r"^device: cuda:0: no driver; device='cpu' runs here, device='model:rtx2080ti' models a GPU$"
     ):
-        device_of("cuda:0")
+        device_named("cuda:0")
     gpus(cuda_module.Found(0, "one", (8, 0)))
     with pytest.raises(OptionError, match=r"^device: cuda:1: this machine has 1 GPU, numbered from 0; "):
-        device_of("cuda:1")
+        device_named("cuda:1")
     gpus(cuda_module.Found(0, "one", (6, 0), "too old"))
     with pytest.raises(OptionError, match=r"^device: cuda: too old; "):
-        device_of("cuda")
+        device_named("cuda")
 
 
 def test_a_gpu_that_the_driver_does_not_give_is_refused_with_its_words(
@@ -42,7 +42,7 @@ def test_a_gpu_that_the_driver_does_not_give_is_refused_with_its_words(
     """Another process fills it, or has it for itself: that shows when a context is made."""
     card = LazyCard()
     gpus(cuda_module.Found(0, "one", (8, 0)))
-    monkeypatch.setattr(choose, "open_card", lambda number: card)
+    monkeypatch.setattr(cuda_device, "open_card", lambda number: card)
     monkeypatch.setattr(
         card, "free_bytes", lambda: refuse("[2] Call to cuDevicePrimaryCtxRetain results in CUDA_ERROR_OUT_OF_MEMORY")
     )
@@ -50,7 +50,7 @@ def test_a_gpu_that_the_driver_does_not_give_is_refused_with_its_words(
     with pytest.raises(
         OptionError, match=rf"^device: cuda:0: {words}; device='cpu' runs here, device='model:rtx2080ti' models a GPU$"
     ):
-        device_of("cuda:0")
+        device_named("cuda:0")
 
 
 def refuse(text: str) -> int:
@@ -62,18 +62,18 @@ def test_an_unmeasured_gpu_has_its_own_name_and_assumed_costs(
 ) -> None:
     monkeypatch.setenv("ISTHMUS_CACHE", str(tmp_path))
     gpus(cuda_module.Found(0, "H100", (9, 0)))
-    monkeypatch.setattr(choose, "open_card", lambda number: LazyCard(bytes=1 << 30))
-    found = device_of("cuda")
+    monkeypatch.setattr(cuda_device, "open_card", lambda number: LazyCard(bytes=1 << 30))
+    found = device_named("cuda").figures
     assert found is not None
     assert (found.name, found.gpu, found.costs_of, found.measured) == ("H100", "cuda:0", "RTX 2080 Ti", False)
-    assert found.near.bytes == (1 << 30) - choose.SPARE
+    assert found.near.bytes == (1 << 30) - cuda_device.SPARE
     assert found.profile().name == "model:RTX 2080 Ti"
 
 
 @pytest.mark.parametrize("text", ["cuda:", "cuda:-1", "cuda:one", "cuda:1:2", "cuda: 0"])
 def test_numbers_of_gpus_are_whole(text: str) -> None:
     with pytest.raises(OptionError, match=r"^device: expected cuda:NUMBER, such as cuda:0, got "):
-        device_of(text)
+        device_named(text)
 
 
 def test_all_devices_are_listed(gpus: Any) -> None:

@@ -55,7 +55,7 @@ def torn(folder: Path) -> None:
 
 def merge_soon(live: Any) -> None:
     """The next batch begins a merge, in a thread of its own."""
-    live._merger._due = 0
+    live.context.merger.due = 0
 
 
 SCENARIOS = [

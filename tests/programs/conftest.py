@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import isthmus as ist
-from isthmus.runtime.executor import worker
+from isthmus.devices import worker
 
 
 @pytest.fixture(scope="session")

@@ -205,6 +205,6 @@ def test_every_program_is_there():
         if kind.__module__.startswith("isthmus.programs") and not kind.__abstractmethods__:
             known.add(kind.__name__)
     tested = {name for name in known if name in globals()} | {"Monotone", "MonotoneBestFirst", "Accumulative"}
-    assert known - {"Remembered", "Renewing", "Collecting"} == tested, (
+    assert known - {"Memoised", "Renewing", "Collecting"} == tested, (
         "these have no columns: their stream reads the state"
     )

@@ -1,6 +1,6 @@
 """Things that go wrong in the middle of a run: a clear error, soon, no wrong answer, nothing left behind.
 
-Tests `runtime/loop.py`, `runtime/executor/executor.py`, `runtime/executor/worker.py` and `runtime/results/result.py`
+Tests `runtime/loop.py`, `runtime/executor/executor.py`, `devices/worker.py` and `runtime/results/result.py`
 with the links that they read by.
 """
 
@@ -135,7 +135,7 @@ def test_an_error_in_a_kernel(
     own: Any, policy: str, threads: int, at: int, monkeypatch: pytest.MonkeyPatch, sized: Any
 ) -> None:
     """Whichever member of the team it happens to, with reads under way."""
-    from isthmus.runtime.executor import worker
+    from isthmus.devices import worker
 
     plain, turns = worker.Worker.pieces, iter(range(10**9))
     sized(piece=1 << 12)

@@ -1,7 +1,7 @@
 """The published systems' mechanisms: each does what it is for, so that switching it off shows.
 
-Tests the recipes of `policies/recipes/__init__.py` as `runtime/loop.py` and `devices/model/run_clock.py` carry them
-out.
+Tests the recipes of `policies/recipes/__init__.py` as `runtime/loop.py` and `devices/model/modelled_clock.py` run
+them.
 """
 
 from __future__ import annotations

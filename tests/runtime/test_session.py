@@ -18,10 +18,10 @@ import pytest
 from tests import sides
 
 import isthmus as ist
+from isthmus.devices.worker import Worker
 from isthmus.errors import IsthmusError, OptionError, StoreError
 from isthmus.frontier import Frontier
 from isthmus.link.ssd import SsdLink
-from isthmus.runtime.executor.worker import Worker
 
 N, ARCS = 3000, 40_000
 FAR: dict[str, Any] = {"policy": "filter", "memory": "10%", "threads": 2}

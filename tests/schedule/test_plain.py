@@ -11,37 +11,37 @@ from isthmus.schedule.schedule import NONE, UnitStates
 
 def test_units_are_fetched_in_the_order_given() -> None:
     order = [2, 0, 1, *range(3, 400)]
-    schedule, unit_states, found = Plain(order), UnitStates(400), []
-    while (unit := schedule.fetch(unit_states)) != NONE:
-        assert not schedule.done(unit_states)
+    schedule, units, found = Plain(order), UnitStates(400), []
+    while (unit := schedule.fetch(units)) != NONE:
+        assert not schedule.done(units)
         found.append(unit)
-        come(unit_states, unit)
+        come(units, unit)
     assert found == order
-    assert schedule.done(unit_states)
+    assert schedule.done(units)
 
 
 def test_they_run_in_the_order_in_which_they_come() -> None:
-    schedule, unit_states = Plain([0, 1]), UnitStates(2)
-    assert schedule.run(unit_states) == NONE
-    unit_states.ready.extend([1, 0, 1])
-    assert schedule.run(unit_states) == 1
-    unit_states.ready.popleft()
-    assert schedule.run(unit_states) == 0
+    schedule, units = Plain([0, 1]), UnitStates(2)
+    assert schedule.run(units) == NONE
+    units.ready.extend([1, 0, 1])
+    assert schedule.run(units) == 1
+    units.ready.popleft()
+    assert schedule.run(units) == 0
 
 
 def test_done_when_all_have_come_and_nothing_is_left() -> None:
-    schedule, unit_states = Plain([0, 1]), UnitStates(2)
-    assert not schedule.done(unit_states)
-    come(unit_states, 0)
-    assert not schedule.done(unit_states), "one was never asked for"
-    unit_states.fetched(1)
-    unit_states.ready.append(1)
-    assert not schedule.done(unit_states), "one is on its way, though something of it has come"
-    unit_states.arrived(1)
-    assert not schedule.done(unit_states), "one waits to run"
-    unit_states.ready.popleft()
-    unit_states.started(1)
-    assert schedule.done(unit_states), "whoever runs it will end it"
+    schedule, units = Plain([0, 1]), UnitStates(2)
+    assert not schedule.done(units)
+    come(units, 0)
+    assert not schedule.done(units), "one was never asked for"
+    units.fetched(1)
+    units.ready.append(1)
+    assert not schedule.done(units), "one is on its way, though something of it has come"
+    units.arrived(1)
+    assert not schedule.done(units), "one waits to run"
+    units.ready.popleft()
+    units.started(1)
+    assert schedule.done(units), "whoever runs it will end it"
 
 
 def test_without_units_it_is_done_at_once() -> None:
@@ -51,9 +51,9 @@ def test_without_units_it_is_done_at_once() -> None:
 
 def test_units_that_are_near_already_run_and_are_not_fetched() -> None:
     """Units behind those in the order: a cache holds them."""
-    schedule, unit_states = Plain(range(1), [0, 0]), UnitStates(2)
-    unit_states.ready.append(1)
-    assert (schedule.fetch(unit_states), schedule.run(unit_states), schedule.done(unit_states)) == (0, 1, False)
+    schedule, units = Plain(range(1), [0, 0]), UnitStates(2)
+    units.ready.append(1)
+    assert (schedule.fetch(units), schedule.run(units), schedule.done(units)) == (0, 1, False)
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""The standing of units, which every schedule is asked about."""
+"""The states of units, which every schedule is asked about."""
 
 from __future__ import annotations
 
@@ -12,28 +12,22 @@ from isthmus.schedule.schedule import COMING, FAR, NEAR, NONE, RUNNING, Schedule
 class Never(Schedule):
     """Has nothing to do."""
 
-    def fetch(self, unit_states: UnitStates) -> int:
+    def fetch(self, units: UnitStates) -> int:
         return NONE
 
-    def run(self, unit_states: UnitStates) -> int:
+    def run(self, units: UnitStates) -> int:
         return NONE
 
-    def done(self, unit_states: UnitStates) -> bool:
+    def done(self, units: UnitStates) -> bool:
         return True
 
 
 def test_all_units_begin_far_and_have_not_run() -> None:
-    unit_states = UnitStates(3)
-    assert unit_states.places.tolist() == [FAR] * 3
-    assert unit_states.runs.tolist() == unit_states.pending.tolist() == [0] * 3
-    assert (unit_states.coming, unit_states.running, unit_states.total_runs, unit_states.sent, unit_states.room) == (
-        0,
-        0,
-        0,
-        [],
-        0,
-    )
-    assert not unit_states.asked_for.any()
+    units = UnitStates(3)
+    assert units.places.tolist() == [FAR] * 3
+    assert units.runs.tolist() == units.pending.tolist() == [0] * 3
+    assert (units.coming, units.running, units.total_runs, units.sent, units.free) == (0, 0, 0, [], 0)
+    assert not units.asked_for.any()
 
 
 def test_none_is_no_unit() -> None:
@@ -46,30 +40,30 @@ def test_some_are_near_from_the_start() -> None:
 
 
 def test_a_unit_comes_runs_and_goes() -> None:
-    unit_states = UnitStates(3)
-    unit_states.fetched(2)
-    assert (unit_states.places[2], unit_states.coming, unit_states.sent, unit_states.asked_for.tolist()) == (
+    units = UnitStates(3)
+    units.fetched(2)
+    assert (units.places[2], units.coming, units.sent, units.asked_for.tolist()) == (
         COMING,
         1,
         [2],
         [False, False, True],
     )
-    unit_states.arrived(2)
-    assert (unit_states.places[2], unit_states.coming) == (NEAR, 0)
-    unit_states.started(2)
-    assert (unit_states.places[2], unit_states.running, unit_states.runs[2]) == (RUNNING, 1, 0)
-    unit_states.finished(2)
-    assert (unit_states.places[2], unit_states.running, unit_states.runs[2], unit_states.total_runs) == (NEAR, 0, 1, 1)
-    unit_states.evicted(2)
-    assert (unit_states.places[2], unit_states.runs[2]) == (FAR, 1)
-    assert unit_states.asked_for[2], "ever"
+    units.arrived(2)
+    assert (units.places[2], units.coming) == (NEAR, 0)
+    units.started(2)
+    assert (units.places[2], units.running, units.runs[2]) == (RUNNING, 1, 0)
+    units.finished(2)
+    assert (units.places[2], units.running, units.runs[2], units.total_runs) == (NEAR, 0, 1, 1)
+    units.evicted(2)
+    assert (units.places[2], units.runs[2]) == (FAR, 1)
+    assert units.asked_for[2], "ever"
 
 
 def test_turns_say_what_changed_last() -> None:
-    unit_states = UnitStates(4, np.ones(4, np.bool_))
-    assert unit_states.turns.tolist() == [0, 1, 2, 3]
-    run(unit_states, 1, 0)
-    assert unit_states.turns.tolist() == [7, 5, 2, 3], "each start and each end is a step"
+    units = UnitStates(4, np.ones(4, np.bool_))
+    assert units.turns.tolist() == [0, 1, 2, 3]
+    run(units, 1, 0)
+    assert units.turns.tolist() == [7, 5, 2, 3], "each start and each end is a step"
 
 
 @pytest.mark.parametrize(
@@ -97,7 +91,7 @@ def test_what_a_schedule_must_say(name: str) -> None:
 
 
 def test_what_a_schedule_need_not_say() -> None:
-    schedule, unit_states = Never(), UnitStates(1)
-    assert schedule.evict(unit_states) == NONE
+    schedule, units = Never(), UnitStates(1)
+    assert schedule.evict(units) == NONE
     assert not schedule.again(0, 1)
-    assert (schedule.under_way, schedule.alone, schedule.stays) == (None, False, False)
+    assert (schedule.under_way, schedule.alone) == (None, False)

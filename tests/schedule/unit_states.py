@@ -1,4 +1,4 @@
-"""Standings made by hand, for tests of schedules."""
+"""States of units, made by hand, for tests of schedules."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ def marks(count: int, chosen: Iterable[int]) -> Array:
     return mask
 
 
-def come(unit_states: UnitStates, *units: int) -> None:
+def come(units: UnitStates, *which: int) -> None:
     """These were asked for and are near now."""
-    for unit in units:
-        unit_states.fetched(unit)
-        unit_states.arrived(unit)
+    for unit in which:
+        units.fetched(unit)
+        units.arrived(unit)
 
 
-def run(unit_states: UnitStates, *units: int) -> None:
+def run(units: UnitStates, *which: int) -> None:
     """These have run once more."""
-    for unit in units:
-        unit_states.started(unit)
-        unit_states.finished(unit)
+    for unit in which:
+        units.started(unit)
+        units.finished(unit)

@@ -13,7 +13,7 @@ import numpy as np
 from isthmus.graph.changing.advancing import Gathered
 from isthmus.graph.changing.changing_graph import ChangingGraph
 from isthmus.graph.changing.packed_lists import PackedLists
-from isthmus.stream.edge_location import EdgeLocation
+from isthmus.stream.context import StreamContext
 from isthmus.stream.live import Live
 from isthmus.stream.log.unlogged import Unlogged
 
@@ -106,8 +106,8 @@ class Far(Unlogged):
         super().__init__()
         self._most = most
 
-    def changing(self, graph: Any, location: EdgeLocation) -> FarGraph:
-        found = FarGraph(graph, location.threads, location.align)
+    def changing(self, graph: Any, context: StreamContext) -> FarGraph:
+        found = FarGraph(graph, context.threads, context.align)
         found.most = self._most
         return found
 

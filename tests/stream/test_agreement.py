@@ -65,7 +65,7 @@ def opened(name: str) -> tuple[Any, MaintainedMonotone, tuple[Any, Any, Any]]:
     lengths = np.concatenate([np.random.default_rng(5).integers(1, 1000, TAILS), weights]).astype(np.int32)
     wanted = {"sssp": ist.SSSP, "widest_path": ist.WidestPath}[name](source=HEADS + TAILS)
     live = ist.stream(ist.read((*everything, lengths), directed=True), [wanted], threads=1)
-    return live, live._programs[name], (tails, heads, weights)
+    return live, live.batches.programs[name], (tails, heads, weights)
 
 
 def race(program: MaintainedMonotone, given: tuple[Any, Any, Any], seed: int) -> tuple[bool, list[str]]:
@@ -74,10 +74,11 @@ def race(program: MaintainedMonotone, given: tuple[Any, Any, Any], seed: int) ->
     Returns whether threads overlapped, and where value and parent disagree.
     """
     tails, heads, weights = given
-    values, parents = program.values, program.parents
+    values, parents, silent = program.state.values, program.state.parents, program.state.silent
+    marks, module = program.loops.marks, program.loops.module  # type: ignore[attr-defined]
     expected = values[:HEADS].copy()
-    values[:HEADS], parents[:HEADS] = program.silent, dependencies.NOBODY
-    program._forget_changes()
+    values[:HEADS], parents[:HEADS] = silent, dependencies.NOBODY
+    program.state.forget_changes()
     begins, ends, *_ = program.graph.sides["out"].arrays()
     draw, gate, times = np.random.default_rng(seed), threading.Barrier(THREADS), []
     messages = program.program.settles * ({"sssp": np.add, "widest_path": np.minimum}[program.name])(
@@ -87,15 +88,11 @@ def race(program: MaintainedMonotone, given: tuple[Any, Any, Any], seed: int) ->
     orders = [np.argsort(-messages + draw.integers(0, 30, tails.size)) for _ in range(THREADS)]
 
     def send(order: Any) -> None:
-        mine, queue, marks = (
-            (tails[order], heads[order], weights[order]),
-            np.empty(tails.size, np.uint32),
-            program.marks,
-        )
-        state = (True, values.dtype.type(program.silent), program.state.arrays, program.state.params, marks)
+        mine, queue = (tails[order], heads[order], weights[order]), np.empty(tails.size, np.uint32)
+        state = (True, values.dtype.type(silent), program.state.arrays, program.state.params, marks)
         gate.wait()
         start = time.perf_counter()
-        program.module.relax_arcs(*mine, 0, order.size, begins, ends, *state, queue, 0)
+        module.relax_arcs(*mine, 0, order.size, begins, ends, *state, queue, 0)
         times.append((start, time.perf_counter()))
 
     threads = [threading.Thread(target=send, args=(order,)) for order in orders]
@@ -103,7 +100,7 @@ def race(program: MaintainedMonotone, given: tuple[Any, Any, Any], seed: int) ->
         thread.start()
     for thread in threads:
         thread.join()
-    program.marks[:] = 0
+    marks[:] = 0
     wrong = [f"value of {v}" for v in range(HEADS) if values[v] != expected[v]]
     arc_of = {(int(u), int(v)): int(w) for u, v, w in zip(tails, heads, weights, strict=True)}
     for v in range(HEADS):
@@ -113,7 +110,7 @@ def race(program: MaintainedMonotone, given: tuple[Any, Any, Any], seed: int) ->
             int(values[parent]), arc_of[parent, v]
         ):
             wrong.append(f"parent of {v}: {parent}")
-    changed = program.state.arrays[program.position + 2][: int(program.state.arrays[-1][0])].tolist()
+    changed = program.state.changes[1][: program.state.changed_count].tolist()
     if sorted(changed) != list(range(HEADS)):
         wrong.append(f"changed: {changed}")
     values[:HEADS] = expected
@@ -185,12 +182,12 @@ def test_trees_after_batches_that_all_threads_work_on(program: str, sized: Any) 
 
 
 def assert_tree(live: Any, name: str, weights: dict[tuple[int, int], int]) -> None:
-    program, users = live._programs[name], live.graph.changing_ids.users().tolist()
+    program, users = live.batches.programs[name], live.graph.changing_ids.users().tolist()
     message = {"sssp": lambda d, w: d + w, "widest_path": min}[name]
     n = live.graph.vertices
-    values, parents = program.values[:n].tolist(), program.parents[:n].tolist()
+    values, parents = program.state.values[:n].tolist(), program.state.parents[:n].tolist()
     for v, parent in enumerate(parents):
         if parent == dependencies.NOBODY:
-            assert users[v] == 17 or values[v] == program.silent
+            assert users[v] == 17 or values[v] == program.state.silent
         else:
             assert values[v] == message(values[parent], weights[users[parent], users[v]])

@@ -120,7 +120,7 @@ def test_katz_by_passes_is_as_exact_as_its_tol() -> None:
     """Its bound is for each vertex: single precision would exceed it unnoticed."""
     batches = Batches(6, True, False)
     with far_stream(batches.plain.read(), [ist.Katz(alpha=0.02, tol=1e-11)], threads=2) as live:
-        program = live._programs["katz"]
+        program = live.batches.programs["katz"]
         for _ in range(4):
             program._lost = 1.0  # so that a pass computes the residuals
             batches.apply(live)
@@ -141,7 +141,7 @@ def test_residuals_are_computed_anew(name: str, monkeypatch: pytest.MonkeyPatch)
     }[name]
     batches = Batches(6, True, True)
     with far_stream(batches.plain.read(), [wanted], threads=2) as live:
-        program, derived = live._programs[name], []
+        program, derived = live.batches.programs[name], []
         derive = program._derive
         for number in range(1, 5):
             monkeypatch.setattr(program, "_derive", lambda: (derived.append(1), derive()))
@@ -156,7 +156,7 @@ def test_strengths_are_summed_anew() -> None:
     """Sums of weights that differences may have made inexact."""
     batches = Batches(7, True, True)
     with far_stream(batches.plain.read(), [ist.PageRank(weight=True)], threads=1) as live:
-        program = live._programs["pagerank"]
+        program = live.batches.programs["pagerank"]
         for _ in range(4):
             program._inexact[: live.graph.vertices] = 1.0
             batches.apply(live)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -63,14 +64,14 @@ def assert_trees(live: Any, model: Model) -> None:
     """Every reached vertex but the source has a parent, along an edge that gives it its value."""
     users = live.graph.changing_ids.users().tolist()
     for name in ("bfs", "sssp"):
-        program = live._programs[name]
+        program = live.batches.programs[name]
         for v, user in enumerate(users):
-            parent = int(program.parents[v])
+            parent = int(program.state.parents[v])
             if parent == NOBODY:
-                assert user == model.source or program.values[v] == 2**63 - 1
+                assert user == model.source or program.state.values[v] == 2**63 - 1
             else:
                 weight = model.edges[model.key(users[parent], user)]
-                assert program.values[v] == program.values[parent] + (1 if name == "bfs" else weight)
+                assert program.state.values[v] == program.state.values[parent] + (1 if name == "bfs" else weight)
 
 
 def assert_as_read_anew(live: Any, model: Model) -> None:
@@ -259,3 +260,12 @@ def test_a_stream_opens_on_a_graph_between_two_of_its_batches() -> None:
         thread.join(60)
         with opened[0] as other:
             assert other.graph.has_edge(2, 3) and other["bfs"][3] == 3
+
+
+def test_a_misspelt_option_is_refused_by_name(tmp_path: Path) -> None:
+    graph = ist.generate("path", vertices=4)
+    with pytest.raises(ist.OptionError, match=r"stream: unknown option memry \(did you mean memory\?\); it has"):
+        ist.stream(graph, memry="1GB")  # type: ignore[call-arg]
+    with pytest.raises(ist.OptionError, match=r"stream: unknown option ondisk \(did you mean on_disk\?\)"):
+        ist.stream(graph, log=tmp_path / "log", ondisk=True)  # type: ignore[call-arg]
+    assert not (tmp_path / "log").exists()

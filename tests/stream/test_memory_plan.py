@@ -58,7 +58,7 @@ def test_all_arrays_are_counted(title: str, directed: bool) -> None:
             held.append(live[title])
             ends = draw.integers(0, graph.vertices, (2, 2000))
             live.apply(inserts=(*ends, draw.integers(1, 9, 2000).astype(np.int32)))
-        program, publication = live._programs[title], live._publications[title]
+        program, publication = live.batches.programs[title], live.batches.publications[title]
         known = arrays_in([side.arrays() for side in live.graph.sides.values()], {})
         found = arrays_in([program, publication.current, publication._replaced], dict(known))
         counted = program.near_bytes(live.graph.vertices)

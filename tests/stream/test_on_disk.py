@@ -1,4 +1,4 @@
-"""Streams whose edges stay on disk (`stream/edge_location.py`, `stream/merger.py`, `stream/memory_plan.py`): the same
+"""Streams whose edges stay on disk (`stream/context.py`, `stream/merger.py`, `stream/memory_plan.py`): the same
 answers, within the budget, with merges while batches go on.
 """
 
@@ -159,17 +159,17 @@ def test_changes_are_merged_while_batches_go_on(store: Path, monkeypatch: pytest
         ist.stream(graph, [ist.SSSP(source=0), "weakly_connected_components"], memory="5%", threads=2) as live,
     ):
         monkeypatch.setattr(merged_store, "merged", slow)
-        live._merger._room = live._merger._due = 20_000
+        live.context.merger.capacity = live.context.merger.due = 20_000
         while not begun.is_set():
             live.apply(**random_batch(draw, 200, 1100))
-        live._merger._room = 1 << 20  # no batch waits for the merge
+        live.context.merger.capacity = 1 << 20  # no batch waits for the merge
         before = live.graph._base
         for _ in range(3):
             live.apply(**random_batch(draw, 20, 1100))
         live.apply(add_vertices=[-3, 5000], remove_vertices=[5])
         assert live.graph._base is before and live.merges == 0, "it is not merged yet"
         may_go.set()
-        live._merger._thread.join()
+        live.context.merger._thread.join()
         live.apply(**random_batch(draw, 5, 1100))
         assert live.merges == 1 and live.graph._base is not before
         assert live.graph.changes_bytes < 20_000
@@ -188,7 +188,7 @@ def test_batches_wait_for_a_merge_when_there_is_no_room(store: Path, monkeypatch
 
     monkeypatch.setattr(merged_store, "merged", slow)
     with ist.open(store) as graph, ist.stream(graph, [ist.BFS(source=0)], memory="5%") as live:
-        live._merger._room = live._merger._due = 20_000
+        live.context.merger.capacity = live.context.merger.due = 20_000
         for _ in range(30):
             live.apply(**random_batch(draw, 100, 1100))
             assert live.graph.changes_bytes <= (FULL + 1) * 20_000
@@ -205,10 +205,10 @@ def test_a_merge_that_fails_is_told_and_tried_again(store: Path, monkeypatch: py
 
     monkeypatch.setattr(merged_store, "merged", failing)
     with ist.open(store) as graph, ist.stream(graph, [ist.BFS(source=0)], memory="5%") as live:
-        live._merger._room = live._merger._due = 20_000
+        live.context.merger.capacity = live.context.merger.due = 20_000
         for _ in range(60):
             live.apply(**random_batch(draw, 100, 1100))
-            live._merger.finish()
+            live.context.merger.finish()
         assert live.notes == [
             "changes could not be merged into a new store, and stay in memory: no space left on device"
         ]
@@ -264,11 +264,11 @@ from isthmus.memory import peak_rss
 draw = np.random.default_rng(1)
 program = {"sssp": ist.SSSP(source=0), "pagerank": ist.PageRank(tol=1e-3)}.get(sys.argv[2], sys.argv[2])
 with ist.open(sys.argv[1]) as graph, ist.stream(graph, [program], memory="10%", threads=2) as live:
-    live._merger._due = live._merger._room = 1 << 18
+    live.context.merger.due = live.context.merger.capacity = 1 << 18
     for _ in range(8):
         ends, gone = draw.integers(0, graph.vertices, (2, 4000)), draw.integers(0, graph.vertices, (2, 4000))
         live.apply(inserts=(*ends, draw.integers(1, 9, 4000).astype(np.int32)), deletes=tuple(gone))
-    live._merger.finish()
+    live.context.merger.finish()
     print(live.budget, peak_rss(), live.merges)
 """
 
@@ -315,7 +315,7 @@ def test_a_merge_that_cannot_begin_does_not_stop_the_stream(
         starts(thread)
 
     with ist.stream(store, [ist.BFS(source=0)], memory="5%") as live:
-        live._merger._room = live._merger._due = 1000
+        live.context.merger.capacity = live.context.merger.due = 1000
         with monkeypatch.context() as failing:
             failing.setattr(OverlayGraph, "apart", apart) if missing == "file" else failing.setattr(
                 threading.Thread, "start", start
@@ -323,7 +323,7 @@ def test_a_merge_that_cannot_begin_does_not_stop_the_stream(
             live.apply(**random_batch(draw, 200, 1100))
         assert len(live.notes) == 1 and live.number == 1
         live.apply(**random_batch(draw, 200, 1100))
-        live._merger.finish()
+        live.context.merger.finish()
         assert live.merges >= 1 and len(live.notes) == 1 and live.check() == {}
 
 
@@ -338,7 +338,7 @@ def test_a_folder_that_cannot_be_written_to_is_told_once_and_ends_in_one_clear_e
         raise StoreError("cannot write here: Permission denied")
 
     with ist.stream(store, [ist.BFS(source=0)], memory="5%") as live:
-        live._merger._room = live._merger._due = 20_000
+        live.context.merger.capacity = live.context.merger.due = 20_000
         with monkeypatch.context() as broken:
             broken.setattr(merged_store, "merged", failing)
             with pytest.raises(
@@ -346,7 +346,7 @@ def test_a_folder_that_cannot_be_written_to_is_told_once_and_ends_in_one_clear_e
             ):
                 for _ in range(100):
                     live.apply(**random_batch(draw, 100, 1100))
-                    live._merger.finish()
+                    live.context.merger.finish()
             before, number = next(tries), live.number
             assert before < 8, "it tries less and less often"
             for _ in range(5):
@@ -358,7 +358,7 @@ def test_a_folder_that_cannot_be_written_to_is_told_once_and_ends_in_one_clear_e
             "changes could not be merged into a new store, and stay in memory: cannot write here: Permission denied"
         ]
         assert live.check() == {}, "the answers are those of the last batch"
-        live._merger._not_before = 0.0
+        live.context.merger._not_before = 0.0
         live.apply(**random_batch(draw, 100, 1100))
         assert live.merges == 1 and live.check() == {}
 
@@ -380,7 +380,7 @@ def test_closing_stops_a_merge(store: Path, monkeypatch: pytest.MonkeyPatch) -> 
 
     monkeypatch.setattr(merged_store, "in_order", slow)
     with ist.open(store) as graph, ist.stream(graph, [ist.BFS(source=0)], memory="5%") as live:
-        live._merger._room = live._merger._due = 10_000
+        live.context.merger.capacity = live.context.merger.due = 10_000
         while not begun.is_set():
             live.apply(**random_batch(draw, 100, 1100))
         overlay = live.graph.sides["out"].overlay
@@ -394,7 +394,7 @@ def test_closing_waits_for_a_batch_of_another_thread(store: Path) -> None:
     """Its reads were cut off: they waited for ever, or took what another reader had asked for."""
     draw, ended = np.random.default_rng(1), list[str]()
     live = ist.stream(store, [ist.SSSP(source=0)], memory="5%", threads=2)
-    live._merger._room = live._merger._due = 5000
+    live.context.merger.capacity = live.context.merger.due = 5000
 
     def work() -> None:
         with pytest.raises(StoreError, match="the graph is closed"):
@@ -427,7 +427,7 @@ def test_runs_and_lists_beside_batches_and_merges_see_one_batch(store: Path) -> 
             wrong.append(error)
 
     with ist.stream(store, [ist.BFS(source=0)], memory="60MB", on_disk=True, threads=2) as live:
-        live._merger._room = live._merger._due = 15_000
+        live.context.merger.capacity = live.context.merger.due = 15_000
         hers = list(range(5000, 5040))
         live.apply(inserts=[(0, v, 1) for v in hers], deletes=[(0, v) for v in live.graph.neighbors(0).tolist()])
         readers = [

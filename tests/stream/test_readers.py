@@ -191,7 +191,7 @@ def test_an_old_result_costs_little_to_keep() -> None:
         first, expected = live["sssp"], ist.sssp(live.graph, 0).filled().tolist()
         for number in range(60):
             live.apply(updates=[(0, 1, number % 7 + 1)])
-        kept = sum(each.vertices.size for _, found in live._publications["sssp"]._replaced for each in found)
+        kept = sum(each.vertices.size for _, found in live.batches.publications["sssp"]._replaced for each in found)
         assert kept <= 3 * live.graph.vertices
         assert first.filled().tolist() == expected and first.number == 0
 

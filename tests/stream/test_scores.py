@@ -46,7 +46,7 @@ def test_bounds_hold_wherever_the_values_are(seed: int) -> None:
     program.off = float(np.abs(error).sum())
     sums = Sums(float(values.sum()), float(residual.sum()), float(np.abs(residual).sum()))
     with ist.stream(ist.generate("path", vertices=n), [ist.PageRank()]) as live:
-        facts = live._programs["pagerank"].facts()
+        facts = live.batches.programs["pagerank"].facts()
         tight, plain = program.tight_error(sums, residual, facts), program.error(sums)
     far = float(np.abs(program.finished(values + residual) - exact_ranks(steps, teleports)).sum())
     assert far <= min(tight, plain) * (1 + 1e-9) + 1e-14
@@ -67,7 +67,7 @@ def test_where_residuals_cancel_the_bound_is_half_as_large() -> None:
     residual = np.array([0.01, -0.01] * 50)
     sums = Sums(100.0, 0.0, 1.0)
     with ist.stream(ist.generate("path", vertices=100), [ist.PageRank()]) as live:
-        tight = program.tight_error(sums, residual, live._programs["pagerank"].facts())
+        tight = program.tight_error(sums, residual, live.batches.programs["pagerank"].facts())
     assert tight == pytest.approx(program.error(sums) / 2)
     assert program.enough(sums, 1.0) == pytest.approx(2 * program.allowed(100.0))
 
@@ -76,7 +76,7 @@ class Kept:
     """A program of a stream, with its residuals computed anew for comparison."""
 
     def __init__(self, live: Any, name: str = "pagerank") -> None:
-        self.program: MaintainedSpreading = live._programs[name]
+        self.program: MaintainedSpreading = live.batches.programs[name]
         self.n = live.graph.vertices
 
     def true_residuals(self) -> Any:
@@ -161,7 +161,7 @@ def test_passes_do_not_drift() -> None:
     graph = ist.generate("rmat", scale=7, seed=6)
     draw = np.random.default_rng(5)
     with ist.stream(graph, [ist.PageRank(tol=TOL)], threads=1) as live:
-        program = live._programs["pagerank"]
+        program = live.batches.programs["pagerank"]
         for number in range(1, 401):
             near = [
                 (v, int(live.graph.neighbors(v)[0]))
@@ -196,7 +196,7 @@ def test_results_tell_the_bound_of_their_own_batch() -> None:
     with ist.stream(graph, wanted, threads=1) as live:
         for _ in range(6):
             held.append({name: live[name] for name in live})  # not looked at yet: their figures are made later
-            told.append({name: live._programs[name].reached() for name in live})
+            told.append({name: live.batches.programs[name].reached() for name in live})
             true.append({name: run(live.graph.frozen()) for name, run in exact.items()})
             live.apply(inserts=(*draw.integers(0, graph.vertices, (2, 30)), np.ones(30, np.int32)))
         live.apply(add_vertices=[100_000])

@@ -188,9 +188,9 @@ class Streams(RuleBasedStateMachine):
         """Parents lead to the source along edges that give each vertex its value."""
         users = self.live.graph.changing_ids.users().tolist()
         for name in ("bfs", "sssp"):
-            program = self.live._programs[name]
+            program = self.live.batches.programs[name]
             n = self.live.graph.vertices
-            values, parents = program.values[:n].tolist(), program.parents[:n].tolist()
+            values, parents = program.state.values[:n].tolist(), program.state.parents[:n].tolist()
             for v, parent in enumerate(parents):
                 if parent == 2**32 - 1:
                     assert users[v] == self.source or values[v] in (*UNREACHED, np.inf)

@@ -86,7 +86,8 @@ def test_a_program_that_fails_leaves_no_trace(directed: bool, names: bool, monke
             )
             method = "correct" if step == "correct" else "compute"
             with monkeypatch.context() as patch:
-                patch.setattr(live._programs[title], method, failing(getattr(live._programs[title], method), step))
+                program = live.batches.programs[title]
+                patch.setattr(program, method, failing(getattr(program, method), step))
                 with pytest.raises(RuntimeError, match="no luck"):
                     live.apply_edits(plain.edits(*edits))
             assert contents(live) == before
@@ -159,7 +160,7 @@ def test_a_batch_that_is_in_the_log_already_is_not_undone(tmp_path: Path, monkey
     with ist.stream(ist.generate("path", vertices=10), [ist.BFS(source=0)], log=tmp_path / "log") as live:
         before = live["bfs"].values.tolist()
         with monkeypatch.context() as patch:
-            patch.setattr(live._programs["bfs"], "compute", failing(None, "compute"))
+            patch.setattr(live.batches.programs["bfs"], "compute", failing(None, "compute"))
             with pytest.raises(RuntimeError, match="no luck"):
                 live.apply(inserts=[(0, 9)])
         with pytest.raises(ist.BatchError, match="the stream has ended"):

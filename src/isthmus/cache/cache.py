@@ -1,6 +1,6 @@
 """The Cache interface of the loop: a cache serves the active edges that it holds, and only misses go to the link.
 
-A cache of vertices serves before the activity of the misses is computed. A cache of partitions serves after, because it
+A cache of lists serves before the activity of the misses is computed. A cache of partitions serves after, because it
 needs to know which of its partitions are active.
 """
 
@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from isthmus.devices.cuda.list_mover import ListMover
+from isthmus.cache.mover import Mover
 from isthmus.engines.cache import Held
 from isthmus.engines.engine import Delivery, Side
 from isthmus.frontier import Activity, Frontier
@@ -24,11 +24,11 @@ class Cache:
 
     bytes: int = 0  # near memory it takes
 
-    def attach(self, mover: ListMover, lists: Callable[[Lists], tuple[Array, Array]]) -> None:
+    def attach(self, mover: Mover, lists: Callable[[Lists], tuple[Array, Array]]) -> None:
         """A run on a GPU begins: it has `lists` in near memory, and a mover for lists there."""
 
     def detach(self) -> None:
-        """The run ends: let go of its memory, which the cache may outlive."""
+        """The run ends: release its memory, which the cache may outlive."""
 
     def serve(self, frontier: Frontier, side: Side) -> tuple[Frontier, Iterator[Delivery]]:
         """The frontier of the misses, and deliveries of the hits, which must be taken before `refresh`."""

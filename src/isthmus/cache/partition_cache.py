@@ -8,14 +8,17 @@ works on it.
 from __future__ import annotations
 
 import threading
+from collections.abc import Callable
 
 import numpy as np
 
 from isthmus.cache.cache import Cache, Held
+from isthmus.cache.mover import Copy, Mover, copier, copy_part
 from isthmus.cache.partition_places import blocks_of
 from isthmus.engines.engine import Delivery, Ranges, Side, Task
 from isthmus.engines.filter import as_rows
 from isthmus.frontier import Activity, Frontier
+from isthmus.graph.lists import Lists
 from isthmus.link.link import Array
 
 BETTER = 2  # uses that a partition must have more than the one it replaces
@@ -44,7 +47,14 @@ class PartitionCache(Cache):
         self._serving = np.zeros(self.room, np.bool_)  # places that this iteration works on
         self._lock = threading.Lock()
         self._engine = Held()
+        self._copy: Copy = copy_part
         self.bytes = self.room * size
+
+    def attach(self, mover: Mover, lists: Callable[[Lists], tuple[Array, Array]]) -> None:
+        self._copy = copier(mover)
+
+    def detach(self) -> None:
+        self._copy = copy_part
 
     def refresh(self, frontier: Frontier) -> None:
         self._serving[:] = False
@@ -94,9 +104,6 @@ class PartitionCache(Cache):
                 at = begin - int(ranges.weight_base[k])
                 self._copy(self._weights, place * (self._weight_zone // side.weight_width), delivery.weights, at, size)
             self._places[number][p] = place
-
-    def _copy(self, near: Array, to: int, source: Array, at: int, size: int) -> None:
-        near[to : to + size] = source[at : at + size]
 
     def _place_for(self, side: int, p: int) -> int:
         """The place to keep a partition in, or NONE; a place that changes its partition serves no hits until it is

@@ -6,9 +6,10 @@ from dataclasses import asdict
 from typing import Any
 
 from isthmus.cli.commands.calibrate import Row
+from isthmus.devices.cuda import device as gpus
+from isthmus.devices.cuda import gpu_costs
 from isthmus.devices.cuda.gpu_costs import CardCosts, StoredCosts, costs_file
 from isthmus.devices.cuda.measurement import CardSamples
-from isthmus.runtime.plan import calibrate
 
 KINDS = (  # (member of CardCosts, words, unit)
     ("bandwidth", "copies to the GPU", "B"),
@@ -34,15 +35,16 @@ class Gpu:
 
     def __init__(self, device: str) -> None:
         self._device, self.words, self.key, self.file = device, device, {"device": device}, costs_file()
-        self.before: Any = calibrate.recall_gpu(device)
+        self._gpu = gpus.measurable_gpu(device)
+        self.before: Any = gpu_costs.recall(self._gpu.name, self._gpu.number)
 
     def survey(self, progress: Any, say: Any) -> bool:
-        self.samples, self.found = calibrate.survey_gpu(self._device, progress, say)
-        after = calibrate.recall_gpu(self._device)
+        self.samples, self.found = gpus.survey(self._device, progress, say)
+        after = gpu_costs.recall(self._gpu.name, self._gpu.number)
         return after is not None and after.costs == self.found
 
     def forget(self) -> bool:
-        return calibrate.forget_gpu(self._device)
+        return gpu_costs.forget(self._gpu.name, self._gpu.number)
 
     def name(self, known: StoredCosts | None) -> str:
         return (self.found if known is None else known.costs).gpu

@@ -34,7 +34,7 @@ from isthmus.cli.commands import (
 )
 from isthmus.cli.suggestions import nearest
 from isthmus.errors import IsthmusError
-from isthmus.kernels.compile import compile_clock, cuda_module
+from isthmus.kernels.compile import compile_clock
 from isthmus.messages import in_shell
 
 INTERRUPTED = 128 + signal.SIGINT
@@ -109,8 +109,9 @@ def end(error: BaseException) -> NoReturn:
         stop(f"{error.filename or 'input or output'}: {error.strerror or error}", 1)
     if isinstance(error, MemoryError):
         stop("out of memory; give a smaller --memory", 1)
-    if cuda_module.of_driver(error):
-        stop(f"the GPU has failed: {cuda_module.reason(error)}; start the command again, or use --device cpu", 1)
+    gpu = sys.modules.get("isthmus.kernels.compile.cuda_module")
+    if gpu is not None and gpu.of_driver(error):
+        stop(f"the GPU has failed: {gpu.reason(error)}; start the command again, or use --device cpu", 1)
     if not hasattr(error, "format_message"):
         raise error
     misused(error)

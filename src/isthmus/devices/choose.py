@@ -1,138 +1,78 @@
-"""Devices by name: this machine's processor, a modelled GPU, or a GPU of this machine; and what there is to choose
-from.
+"""Devices by name: `cpu`, `model:NAME`, `cuda:NUMBER`, those of other packages, and `auto`.
+
+`device="auto"` is the processor, unless a GPU was measured and a run on the graph is estimated to be faster there
+(`devices/cuda/estimate.py`). This is the only file that imports `devices/cuda`, and only when a GPU is asked for or was
+measured: a run on the processor loads nothing of it.
 """
 
 from __future__ import annotations
 
-import re
-from dataclasses import asdict, dataclass, replace
-from functools import cache
+import importlib
+from collections.abc import Callable
+from dataclasses import dataclass, field
 from typing import Any
 
-from isthmus.devices.cuda.card import Card, NumbaCard
-from isthmus.devices.cuda.gpu_costs import recall
-from isthmus.devices.model.figures import PREFIX, Device, builtin, find
+from isthmus.devices.cpu import Cpu
+from isthmus.devices.device import Device, DeviceInfo
 from isthmus.errors import OptionError
-from isthmus.kernels.compile import cuda_module
-from isthmus.memory import available, format_size
-from isthmus.messages import option
-from isthmus.threads import default_threads
+from isthmus.graph.graph import Graph
+from isthmus.kernels.compile.code_cache import cache_folder
+from isthmus.plugins import Catalogue, Declared
 
-DEVICES = ("auto", "cpu")  # and model:NAME, cuda:NUMBER
-CUDA = "cuda"
-SPARE = 128 << 20  # bytes of a GPU's memory that no budget uses: for rows that are sorted, and for the driver
-ASSUMED = "rtx2080ti"  # whose costs policies use for a GPU that `isthmus calibrate` has not measured
-
-
-def device_of(text: str) -> Device | None:
-    """The figures of a GPU, modelled or of this machine; None: this machine's processor."""
-    if isinstance(text, str) and text.startswith(PREFIX):
-        return find(text)
-    if is_gpu(text):
-        gpu = gpu_of(text)
-        return figures_of(gpu, max(1, free_bytes(text, gpu) - SPARE))
-    if text not in DEVICES:
-        raise OptionError(f"device: expected one of {', '.join(DEVICES)}, {PREFIX}NAME or {CUDA}:NUMBER, got {text!r}")
-    return None
-
-
-def free_bytes(text: str, gpu: cuda_module.Found) -> int:
-    """Free memory of a GPU; raises OptionError if the driver does not let this process use it."""
-    try:
-        return open_card(gpu.number).free_bytes()
-    except Exception as error:  # of the driver: another process fills the GPU, or has it for itself
-        raise OptionError(f"device: {text}: {cuda_module.reason(error)}; {elsewhere()}") from error
-
-
-def figures_of(gpu: cuda_module.Found, near_bytes: int) -> Device:
-    """A GPU's measured costs or, if there are none, assumed ones."""
-    assumed, known, place = find(ASSUMED), recall(gpu.name, gpu.number), f"{CUDA}:{gpu.number}"
-    if known is None:
-        near = replace(assumed.near, bytes=near_bytes)
-        return replace(assumed, name=gpu.name, gpu=place, costs_of=assumed.name, near=near)
-    return replace(known.costs.device(assumed, near_bytes), gpu=place)
-
-
-def name_of(text: str, model: Device | None) -> str:
-    """The device's name in a summary: for a built-in device as the user gave it, otherwise as the device's file states
-    it.
-    """
-    if model is None:
-        return "cpu"
-    return text if is_gpu(text) or text.removeprefix(PREFIX) in builtin() else f"{PREFIX}{model.name}"
-
-
-def is_gpu(text: Any) -> bool:
-    return isinstance(text, str) and text.split(":")[0] == CUDA
-
-
-@cache
-def open_card(number: int) -> Card:
-    return NumbaCard(number)
-
-
-def card_of(text: str) -> Card:
-    """The GPU of that name; raises OptionError if it cannot be used."""
-    return open_card(gpu_of(text).number)
-
-
-def gpu_of(text: str, instead: str | None = None) -> cuda_module.Found:
-    """The GPU that `cuda:NUMBER` or `cuda` means; raises OptionError if it cannot be used. `instead`: what the user can
-    do then.
-    """
-    if not re.fullmatch(r"cuda(:\d{1,4})?", text):
-        raise OptionError(f"device: expected {CUDA}:NUMBER, such as {CUDA}:0, got {text!r}")
-    number = int(text.partition(":")[2] or 0)
-    gpus, trouble = cuda_module.found()
-    if not trouble and number >= len(gpus):
-        trouble = f"this machine has {len(gpus)} GPU{'s' if len(gpus) > 1 else ''}, numbered from 0"
-    trouble = trouble or gpus[number].trouble
-    if trouble:
-        raise OptionError(f"device: {text}: {trouble}; {instead or elsewhere()}")
-    return gpus[number]
-
-
-def elsewhere() -> str:
-    return f"{option('device', 'cpu')} runs here, {option('device', 'model:rtx2080ti')} models a GPU"
+AUTO = "auto"
+DEVICES: Catalogue[type[Device]] = Catalogue(
+    "device", "isthmus.devices", "Device", lambda part: isinstance(part, type) and issubclass(part, Device)
+)
+DEVICES.declared = {
+    "cpu": Declared("cpu", "isthmus.devices.cpu", "Cpu"),
+    "cuda": Declared("cuda", "isthmus.devices.cuda.device", "CudaGpu"),
+    "model": Declared("model", "isthmus.devices.model.device", "ModelledGpu"),
+}
+MEASURED_GPUS = "gpus.json"  # in the cache folder, once `isthmus calibrate --device` has measured a GPU
 
 
 @dataclass(frozen=True)
-class DeviceInfo:
-    """A device for the user: its name, what it is if that is known, and why it cannot be used, or an empty text."""
+class Choice:
+    """A device for a session. `given` is the word for it in options, `notes` say why it was chosen."""
 
-    device: str
-    what: str
-    trouble: str = ""
+    device: Device
+    given: str
+    notes: list[str] = field(default_factory=list)
+    instead: Callable[[str], Choice] | None = None  # what to use if it fails, given the reason; None: nothing
 
-    def __str__(self) -> str:
-        return "; ".join(filter(None, (self.what, self.trouble and f"not usable: {self.trouble}")))
 
-    @property
-    def usable(self) -> bool:
-        return not self.trouble
+def choose(given: str | Device, graph: Graph, memory: str | int | None) -> Choice:
+    """The device that a user means for runs on a graph."""
+    if isinstance(given, Device):
+        return Choice(given, given.name)
+    if given != AUTO:
+        return Choice(device_named(given), given)
+    measured = type(graph) is Graph and (cache_folder() / MEASURED_GPUS).exists()  # a graph that changes stays here
+    name, note = (
+        importlib.import_module("isthmus.devices.cuda.estimate").choose(graph, memory) if measured else ("", "")
+    )
+    notes = [note] if note else []
+    if not name:
+        return Choice(Cpu(), AUTO, notes)
+    return Choice(device_named(name), name, notes, processor)
 
-    def as_dict(self) -> dict[str, Any]:
-        return {**asdict(self), "usable": self.usable}
+
+def processor(why: str) -> Choice:
+    """The processor, in place of a GPU that was chosen."""
+    return Choice(Cpu(), AUTO, [f"device auto: the processor, as {why}"])
+
+
+def device_named(given: Any) -> Device:
+    """The device of that name; raises OptionError if there is none, or it cannot be used."""
+    kind, colon, argument = given.partition(":") if isinstance(given, str) else ("", "", "")
+    if given == AUTO:
+        return Cpu()
+    if kind not in DEVICES:
+        names = ", ".join([AUTO, "cpu", *(name for name in DEVICES.names() if name not in DEVICES.declared)])
+        raise OptionError(f"device: expected one of {names}, model:NAME or cuda:NUMBER, got {given!r}")
+    return DEVICES[kind].open(argument if colon else None)
 
 
 def listed() -> list[DeviceInfo]:
-    """All devices: this machine's processor, its GPUs, and the modelled ones."""
-    processor = DeviceInfo("cpu", f"{default_threads()} threads, {format_size(available())} of memory available")
-    gpus, trouble = cuda_module.found()
-    cards = [DeviceInfo(f"{CUDA}:{gpu.number}", gpu_text(gpu), gpu.trouble) for gpu in gpus] or [
-        DeviceInfo(CUDA, "", trouble)
-    ]
-    return [processor, *cards, *(DeviceInfo(f"{PREFIX}{name}", model_text(find(name))) for name in builtin())]
-
-
-def gpu_text(gpu: cuda_module.Found) -> str:
-    if gpu.capability == (0, 0):
-        return gpu.name
-    text = f"{gpu.name}, compute capability {gpu.capability[0]}.{gpu.capability[1]}"
-    return text if gpu.trouble or recall(gpu.name, gpu.number) else f"{text}; not measured, so auto does not choose it"
-
-
-def model_text(device: Device) -> str:
-    return (
-        f"modelled: {format_size(device.near.bytes)} near memory, {format_size(device.link.bandwidth)}/s over the link"
-    )
+    """All devices: this machine's processor, its GPUs, the modelled ones, and those of other packages."""
+    return [info for name in DEVICES.names() for info in DEVICES[name].listed()]

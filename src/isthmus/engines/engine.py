@@ -13,7 +13,6 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from isthmus.devices.model.figures import Device
 from isthmus.frontier import Activity, Frontier
 from isthmus.graph.lists import Lists
 from isthmus.graph.partition import Partitions
@@ -132,6 +131,17 @@ class Resources:
     evicts: bool = True  # pages are evicted when memory is full
 
 
+BUFFERS = 4  # staging buffers of a run: two being filled, two being run
+
+
+@dataclass(frozen=True)
+class PageCost:
+    """What pages of managed memory cost: their size, and the share of the bulk bandwidth that faults reach at best."""
+
+    page_bytes: int
+    peak_share: float
+
+
 @dataclass(frozen=True)
 class Pass:
     """A pass over all edges, to estimate its cost: bytes of the far arrays, and of the longest read that a buffer
@@ -141,7 +151,7 @@ class Pass:
     sections: list[int]
     read_bytes: int
     profile: Profile
-    model: Device | None = None
+    pages: PageCost | None = None  # of managed memory; None: a page is a block of the link
 
     @property
     def edge_bytes(self) -> int:

@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Self
 
-from isthmus.devices.model.link import ModelLink
 from isthmus.engines.engine import Cost, Delivery, Engine, GetBuffer, Pass, Resources, Side, Task
 from isthmus.engines.zero_copy import lists_of
 from isthmus.frontier import Frontier
@@ -27,8 +26,8 @@ class Unified(Engine):
 
     @classmethod
     def make(cls, resources: Resources) -> Self:
-        """A modelled link has pages of its own; for other links they lie in the spare memory."""
-        if isinstance(resources.link, ModelLink):
+        """Pages lie in the spare memory, unless the link has pages of its own."""
+        if resources.link.has_pages:
             return cls(resources.link)
         sizes = [
             side.lists.slots * width for side in resources.sides for width in (side.width, side.weight_width) if width
@@ -42,13 +41,11 @@ class Unified(Engine):
         On a modelled device faults on neighbouring pages make migrations larger, so a pass comes near managed memory's
         peak rate.
         """
-        if scan.model is None:
+        if scan.pages is None:
             return Cost(scan.block_bytes, scan.blocks, float(scan.profile.seconds(0, scan.blocks)))
-        page = scan.model.managed.page_bytes
+        page = scan.pages.page_bytes
         moved = sum(-(-size // page) * page for size in scan.sections)
-        return Cost(
-            moved, moved // scan.profile.block, moved / (scan.model.managed.peak_share * scan.profile.bandwidth)
-        )
+        return Cost(moved, moved // scan.profile.block, moved / (scan.pages.peak_share * scan.profile.bandwidth))
 
     def __init__(self, pages: Link) -> None:
         self._pages = pages

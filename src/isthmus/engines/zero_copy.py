@@ -52,7 +52,7 @@ class ZeroCopy(Engine):
     def deliver(
         self, task: Task, frontier: Frontier, link: Link, get_buffer: GetBuffer, channel: int
     ) -> Iterator[Delivery]:
-        yield from lists_of(task, frontier, self.gap, link.gather, get_buffer, channel, link.profile.block)
+        return lists_of(task, frontier, self.gap, link.gather, get_buffer, channel, link.profile.block)
 
 
 def lists_of(
@@ -86,9 +86,7 @@ def read_rows(
     side = task.side
     most = among[0].size - row
     kept = np.empty(most, among[0].dtype)
-    edges, begins, weight_begins, lengths, at, sizes, weight_at, weight_sizes = (
-        np.empty(most, np.int64) for _ in range(8)
-    )
+    edges, begins, weight_begins, lengths, at, sizes, weight_at, weight_sizes = np.empty((8, most), np.int64)
     row, skip, used, count, weight_count = rows.fill_with_rows(
         *among,
         row,

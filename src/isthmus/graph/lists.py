@@ -22,11 +22,11 @@ class Lists:
     `slots`.
     """
 
-    __slots__ = ("arcs", "begins", "ends", "slots")
+    __slots__ = ("arcs", "arrays", "begins", "ends", "slots")
 
     def __init__(self, begins: Array, ends: Array, slots: int | None = None, arcs: int | None = None) -> None:
         """`slots` may continue past the last list; `arcs` are counted unless given."""
-        self.begins, self.ends = begins, ends
+        self.begins, self.ends = self.arrays = begins, ends  # `arrays`: as kernels take them
         self.slots = (int(ends[-1]) if ends.size else 0) if slots is None else slots
         # The sums may overflow; their difference is still correct.
         self.arcs = int(ends.sum() - begins.sum()) if arcs is None else arcs
@@ -44,11 +44,6 @@ class Lists:
     @property
     def has_gaps(self) -> bool:
         return self.arcs < self.slots
-
-    @property
-    def arrays(self) -> tuple[Array, Array]:
-        """(begins, ends), as kernels take them."""
-        return self.begins, self.ends
 
     def degrees(self, dtype: Any = np.int64) -> Array:
         """The number of arcs of each vertex."""

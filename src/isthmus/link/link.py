@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 
+from isthmus.graph.store.extent_reader import Extents as Extents
 from isthmus.graph.store.files import aligned_empty
 from isthmus.memory import format_size
 
@@ -63,24 +64,6 @@ class SingleCopy(Profile):
 
 
 @dataclass
-class Extents:
-    """Byte ranges of far sections and where they go in a near buffer. All multiples of the link's block."""
-
-    sections: Array  # index of the section each extent is in
-    offsets: Array  # bytes from the section's start
-    lengths: Array
-    places: Array  # bytes from the buffer's start
-
-    @property
-    def columns(self) -> tuple[Array, Array, Array, Array]:
-        return self.sections, self.offsets, self.lengths, self.places
-
-    @property
-    def bytes(self) -> int:
-        return int(self.lengths.sum())
-
-
-@dataclass
 class Moved:
     """What crossed the link, and how long the link and the host were busy. A request carries at most a line."""
 
@@ -109,6 +92,7 @@ class Link(ABC):
     readers: int = 2  # threads that bring tasks near: one's last reads overlap with the other's first
     shares: bool = True  # lists that lie in the same block are read together
     packs: bool = False  # the host packs lists of any length before they cross
+    has_pages: bool = False  # lists can be read through pages of the link's own, see `page`
     _channels: queue.SimpleQueue[int]
 
     def __new__(cls, *given: Any, **named: Any) -> Self:

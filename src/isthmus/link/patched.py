@@ -16,19 +16,19 @@ from isthmus.link.link import CHANNELS, Array, Extents, Link, Profile
 from isthmus.link.requests import ListSpans
 
 
-class PatchedLink(Link):
+class PatchedLink(PatchedReader, Link):
     """Reads arrays in files, and patches them. Its channels each have a staging buffer."""
 
     def __init__(self, arrays: list[FarArray], profile: Profile, verify: bool = True) -> None:
         self.profile = profile
-        self._stored = ExtentReader([patch_of(array).base for array in arrays], profile.depth, CHANNELS, verify)
-        self._reader = PatchedReader(self._stored, arrays, list(range(len(arrays))))
-        self.notes = self._stored.notes
+        stored = ExtentReader([patch_of(array).base for array in arrays], profile.depth, CHANNELS, verify)
+        self.notes = stored.notes
+        super().__init__(stored, arrays, list(range(len(arrays))))
 
     def move(self, extents: Extents, buffer: Array, channel: int = 0) -> int:
-        widths, counts = self._reader.widths[extents.sections], self._reader.counts[extents.sections]
+        widths, counts = self.widths[extents.sections], self.counts[extents.sections]
         lasts = np.minimum((extents.offsets + extents.lengths) // widths, counts)
-        return self._reader.read(
+        return self.read(
             Pieces(extents.sections, extents.offsets // widths, lasts, extents.places), buffer.view(np.uint8), channel
         )
 
@@ -49,7 +49,4 @@ class PatchedLink(Link):
                 )
             )
         columns = [np.concatenate(column) for column in zip(*found, strict=True)]
-        return self._reader.read(Pieces(*columns), buffer.view(np.uint8), channel)
-
-    def close(self) -> None:
-        self._stored.close()
+        return self.read(Pieces(*columns), buffer.view(np.uint8), channel)

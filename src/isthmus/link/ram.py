@@ -19,7 +19,7 @@ class RamLink(Link):
 
     def move(self, extents: Extents, buffer: Array, channel: int = 0) -> int:
         near = buffer.view(np.uint8)
-        for section, offset, length, place in zip(*(column.tolist() for column in extents.columns), strict=True):
+        for section, offset, length, place in extents.each():
             part = self._arrays[section][offset : offset + length]  # shorter at the end of the array
             near[place : place + part.size] = part
         return int(extents.lengths.size)

@@ -5,21 +5,14 @@ from __future__ import annotations
 from isthmus.graph.far import FarArray
 from isthmus.graph.store.extent_reader import DEPTH, ExtentReader
 from isthmus.graph.store.files import BLOCK
-from isthmus.link.link import CHANNELS, Array, Extents, Link, Profile
+from isthmus.link.link import CHANNELS, Link, Profile
 
 GUESS = Profile("a disk not measured", 1.5e9, 100e3, BLOCK, DEPTH, False)
 
 
-class SsdLink(Link):
-    """Reads arrays in files, with as many requests in flight as the profile says."""
+class SsdLink(ExtentReader, Link):
+    """An extent reader with as many requests in flight as the profile says."""
 
     def __init__(self, arrays: list[FarArray], profile: Profile, verify: bool = True) -> None:
         self.profile = profile
-        self._reader = ExtentReader(arrays, profile.depth, CHANNELS, verify)
-        self.notes = self._reader.notes
-
-    def move(self, extents: Extents, buffer: Array, channel: int = 0) -> int:
-        return self._reader.read(extents.columns, buffer, channel)
-
-    def close(self) -> None:
-        self._reader.close()
+        super().__init__(arrays, profile.depth, CHANNELS, verify)

@@ -60,7 +60,7 @@ class MonotoneBestFirst(Monotone):
 
     def before(self, state: State, frontier: Any, facts: Facts) -> None:
         if facts.best_first:
-            self._best_first.part(state.arrays[0], frontier, facts)
+            self._best_first.part(state["values"], frontier, facts)
 
     def remember(self, state: State) -> dict[str, Any]:
         return {**super().remember(state), "bound": self._best_first.bound}

@@ -108,7 +108,7 @@ class Monotone(Program):
             values = np.arange(facts.vertices, dtype=kind) if naturals is None else naturals.astype(kind)
         else:
             values = np.full(facts.vertices, bound(self.initial, kind), kind)
-        arrays = (values, *natural_numbers(self.message, facts))
+        arrays = {"values": values, **natural_numbers(self.message, facts)}
         if self.start_value is None:
             return State(arrays, None, params)
         if not self.sources:
@@ -119,13 +119,13 @@ class Monotone(Program):
 
     def remember(self, state: State) -> dict[str, Any]:
         """The values; nothing else changes. A subclass that changes more must remember that too."""
-        return {"values": state.arrays[0]}
+        return {"values": state["values"]}
 
     def recall(self, state: State, kept: dict[str, Any]) -> None:
-        state.arrays = (kept["values"], *state.arrays[1:])
+        state["values"] = kept["values"]
 
     def result(self, state: State, facts: Facts) -> dict[str, Array]:
-        return {self.column: state.given(state.arrays[0])}
+        return {self.column: state.given("values")}
 
     def explain(self, reason: str) -> str:
         return self.message.explain(reason)
@@ -161,10 +161,10 @@ def vertex_bytes(message: Message) -> int:
     return 8 if "vertex" in message.arguments else 0
 
 
-def natural_numbers(message: Message, facts: Facts) -> tuple[Array, ...]:
+def natural_numbers(message: Message, facts: Facts) -> dict[str, Array]:
     """Every vertex's place in natural order, if a message asks for it and it differs from the vertex's number."""
     numbers = facts.naturals() if "vertex" in message.arguments else None
-    return () if numbers is None else (numbers,)
+    return {} if numbers is None else {"naturals": numbers}
 
 
 def vertex_number(message: Message, facts: Facts, position: int) -> Scalar:
@@ -259,14 +259,13 @@ class ByDeltas(Program):
 
     def before(self, state: State, frontier: Any, facts: Facts) -> None:
         """Take the deltas of the active vertices, once per iteration however many pieces their edges come in."""
-        values, residual, deltas = state.arrays[:3]
-        frontier.take_deltas(values, residual, deltas, facts.team)
+        frontier.take_deltas(state["values"], state["residual"], state["deltas"], facts.team)
 
     def again(self, state: State, rows: Array) -> None:
         vertices.take_again(rows, *state.arrays[:3])
 
     def contribution(self, state: State) -> Array | None:
-        return state.arrays[2]
+        return state["deltas"]
 
     def explain_growth(self) -> str:
         """Why there is no answer, when values were found to grow without end."""
@@ -317,7 +316,7 @@ class Accumulative(ByDeltas):
 
     def after(self, state: State, frontier: Any, facts: Facts, iteration: int) -> bool:
         """Goes on, unless values have grown without end."""
-        if iteration % CHECKED == 0 and not np.isfinite(state.arrays[1][: facts.vertices]).all():
+        if iteration % CHECKED == 0 and not np.isfinite(state["residual"][: facts.vertices]).all():
             raise ProgramError(f"{self.name} does not converge on this graph: {self.explain_growth()}")
         return True
 
@@ -344,11 +343,11 @@ class Accumulative(ByDeltas):
         active = (residual > self.threshold) | (residual < -self.threshold)
         start = None if active.all() else active
         numbers = natural_numbers(self.message, facts)
-        return State((np.zeros(facts.vertices), residual, np.zeros(facts.vertices), *numbers), start, params)
+        values, deltas = np.zeros(facts.vertices), np.zeros(facts.vertices)
+        return State({"values": values, "residual": residual, "deltas": deltas, **numbers}, start, params)
 
     def result(self, state: State, facts: Facts) -> dict[str, Array]:
-        values, residual = state.arrays[:2]
-        return {self.column: np.add(values, residual, out=state.room(values))}
+        return {self.column: np.add(state["values"], state["residual"], out=state.memory_like("values"))}
 
     def explain(self, reason: str) -> str:
         return self.message.explain(reason)

@@ -148,10 +148,12 @@ def first_values(program: Monotone, facts: Facts, room: int) -> tuple[State, int
     """
     begun = program.first_state(facts)
     n, position = facts.vertices, len(begun.arrays)
-    arrays = [with_room(array, n, room) for array in begun.arrays]
-    parents = np.full(room, NOBODY, np.uint32)
-    arrays += [parents, np.zeros(room, np.uint8), np.empty(room, np.uint32), np.zeros(1, np.int64)]
-    return State(tuple(arrays), begun.start, begun.params, begun.extra), position
+    begun.place(lambda array: with_room(array, n, room))
+    begun.add("parents", np.full(room, NOBODY, np.uint32))
+    begun.add("changed", np.zeros(room, np.uint8))
+    begun.add("changes", np.empty(room, np.uint32))
+    begun.add("count", np.zeros(1, np.int64))
+    return begun, position
 
 
 def with_room(array: Array, used: int, room: int) -> Array:

@@ -61,20 +61,22 @@ class Predecessors(Program):
         parents[root] = root  # no vertex may become the source's predecessor
         longest = LONGEST[self._distances.dtype.kind]  # shorter than the distance of an unreached vertex
         room = np.inf if self._distances.dtype.kind == "f" else longest
-        return State((self._distances, parents), np.array([root]), (room, longest), {"root": root})
+        return State(
+            {"distances": self._distances, "parents": parents}, np.array([root]), (room, longest), {"root": root}
+        )
 
     def after(self, state: State, frontier: Any, facts: Facts, iteration: int) -> bool:
-        return self._until is None or int(state.arrays[1][facts.number(self._until)]) == NONE
+        return self._until is None or int(state["parents"][facts.number(self._until)]) == NONE
 
     def remember(self, state: State) -> dict[str, Any]:
-        return {"parents": state.arrays[1]}
+        return {"parents": state["parents"]}
 
     def recall(self, state: State, kept: dict[str, Any]) -> None:
         within(kept["parents"], kept["parents"].size - 1, NONE)
-        state.arrays = (state.arrays[0], kept["parents"])
+        state["parents"] = kept["parents"]
 
     def result(self, state: State, facts: Facts) -> dict[str, Array]:
-        parents = state.given(state.arrays[1])
+        parents = state.take("parents")
         parents[state.extra["root"]] = NONE
         return {"predecessor": parents}
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
@@ -15,6 +15,7 @@ from isthmus.graph.lists import Lists
 from isthmus.graph.snapshot import Snapshot
 from isthmus.programs.column import Column
 from isthmus.programs.functions import Functions
+from isthmus.programs.state import State as State  # part of the interface of programs
 
 Array = np.ndarray[Any, Any]
 NOTHING_YET = np.empty(0)  # stands for an array that an earlier pass will make
@@ -36,25 +37,6 @@ class Facts:
     spare: int = 0  # bytes of the budget that are not reserved
     # Vertices whose values will probably still improve may be deferred, see programs/best_first.py.
     best_first: bool = False
-
-
-@dataclass
-class State:
-    """The arrays a kernel works on, and the vertices that start active."""
-
-    arrays: tuple[Array, ...]  # an entry for each vertex number; `state` of the program's functions
-    start: Array | None  # the vertices that start active: their numbers, a mask of all vertices, or None for all
-    params: tuple[Any, ...] = ()  # numbers; `params` of the program's functions
-    extra: dict[str, Any] = field(default_factory=dict)  # anything else that the program keeps between iterations
-    over: bool = False  # the run has ended: `result` may reuse the arrays
-
-    def given(self, array: Array) -> Array:
-        """An array of the state for a result: itself when the run is over, else a copy."""
-        return array if self.over else array.copy()
-
-    def room(self, array: Array) -> Array:
-        """Room for a result of the shape and kind of `array`: itself when the run is over, else fresh."""
-        return array if self.over else np.empty_like(array)
 
 
 @dataclass
@@ -211,8 +193,8 @@ class Program(ABC):
     def result(self, state: State, facts: Facts) -> dict[str, Array]:
         """Columns of the answer, by vertex number, as far as it is known.
 
-        Pure: changes neither `state` nor the program, and returns nothing that the run goes on to change. It may change
-        and return the arrays only when the state is `over`; `state.given` and `state.room` take care of that.
+        Pure: changes neither the program nor an array of `state`, and returns nothing that the run goes on to change.
+        `state.given` is for an array that is the answer, `state.take` and `state.memory_like` for one to write into.
         """
 
     def summary(self, columns: dict[str, Array], state: State) -> dict[str, Any]:

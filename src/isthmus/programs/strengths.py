@@ -36,14 +36,14 @@ class Strengths(Program):
         return Functions(nothing_sent, add_weight)
 
     def begin(self, facts: Facts) -> State:
-        return State((np.zeros(facts.vertices),), None)
+        return State({"strengths": np.zeros(facts.vertices)}, None)
 
     def result(self, state: State, facts: Facts) -> dict[str, Array]:
-        strengths = state.arrays[0]
+        strengths = state["strengths"]
         with np.errstate(divide="ignore", over="ignore"):
             if not np.isfinite(strengths).all() or np.isinf(1 / strengths[strengths > 0]).any():
                 raise OptionError("weight: the sum of a vertex's weights is too large or too small for float64")
-        return {"strength": state.given(strengths)}
+        return {"strength": state.given("strengths")}
 
 
 def strengths_of(run: Runner) -> Array:

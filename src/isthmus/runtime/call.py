@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from isthmus.devices.choose import name_of
-from isthmus.devices.cuda.card import Shared
 from isthmus.errors import BudgetError
 from isthmus.graph.snapshot import Snapshot
 from isthmus.programs.algorithm import Answer
@@ -31,7 +29,6 @@ class Call:
         self._passes: list[Execution] = []
         self.notes: list[str] = []  # about the answer; those about the run itself are in the trace only
         self.trace = Trace()
-        self.left: list[tuple[Any, Shared]] = []  # what the last pass has left on a GPU
 
     @property
     def graph(self) -> Snapshot:
@@ -43,8 +40,8 @@ class Call:
         return self._passes[-1].program.name if self._name == "run" else self._name
 
     def sweeps(self, program: Program) -> bool:
-        if self._session.model is not None or recipe_for(program, self._session).sweeps:
-            return self._session.model is None
+        if not self._session.device.sweeps or recipe_for(program, self._session).sweeps:
+            return self._session.device.sweeps
         try:
             return self.fits(program)
         except BudgetError:  # the program that runs instead names its own minimum
@@ -62,7 +59,6 @@ class Call:
 
     def __call__(self, program: Program) -> Answer:
         found = execute(program, self._session, self._watch, self._say, self._checkpoints.next_pass(program))
-        found.left, self.left = [], found.left  # of the last pass alone
         self._passes.append(found)
         self.trace.extend(found.trace)
         for note in found.trace.notes:
@@ -74,8 +70,7 @@ class Call:
         """The summary of an answer, with the seconds and transfers of all passes added up."""
         self.trace.notes += [note for note in self.notes if note not in self.trace.notes]
         main = next((each for each in self._passes if each.program is answer.program), self._passes[-1])
-        device = name_of(self._session.settings.device, self._session.model)
-        parts = [summary_of(each, self._session, device) for each in self._passes]
+        parts = [summary_of(each, self._session) for each in self._passes]
         found = parts[self._passes.index(main)]
         for key in ("seconds", "transfer", "cache", "load"):
             found[key] = {name: sum(part[key][name] for part in parts) for name in found[key]}

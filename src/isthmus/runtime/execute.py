@@ -7,10 +7,9 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from isthmus.devices.cuda.card import Shared
-from isthmus.devices.cuda.worker import CudaWorker, make_frontier, near_state
-from isthmus.devices.model.link import ModelLink
-from isthmus.devices.model.run_clock import Modelled
+from isthmus.devices.cpu import RunParts
+from isthmus.devices.run_clock import RunClock
+from isthmus.engines.engine import BUFFERS
 from isthmus.engines.resident import Resident
 from isthmus.errors import BudgetError, StoreError
 from isthmus.kernels.compile.compile_clock import COMPILING, clock, telling
@@ -19,15 +18,12 @@ from isthmus.link.profile.measurement import ignore
 from isthmus.memory import peak_rss
 from isthmus.messages import option
 from isthmus.policies.recipe import Recipe
-from isthmus.policies.recipes import recipe
 from isthmus.programs.program import Facts, NearEdges, Program, State
 from isthmus.runtime.checkpoint.checkpoint import Checkpoint
 from isthmus.runtime.compiled_program import compile_program
-from isthmus.runtime.executor.launches import Launches
 from isthmus.runtime.executor.resident_partitions import StayingPartitions
-from isthmus.runtime.executor.worker import Worker
 from isthmus.runtime.loop import Loop, may_rerun
-from isthmus.runtime.near.budget import BUFFERS, LEAST_BLOCKS, Split, split_for
+from isthmus.runtime.near.budget import LEAST_BLOCKS, Split, split_for
 from isthmus.runtime.near.near_memory import Pipeline
 from isthmus.runtime.near.prefetch import prefetch
 from isthmus.runtime.options import Watch
@@ -53,25 +49,21 @@ class Execution:
     back_bytes: int | None = None  # from a modelled device to its host
     # Uploaded to a GPU, beside edges: which vertices are active, where lists are, where caches put them.
     row_bytes: int | None = None
-    # of the state, on the host and on the GPU that has run the program.
-    left: list[tuple[Any, Shared]] = field(default_factory=list)
 
 
 def recipe_for(program: Program, session: Session) -> Recipe:
-    settings = session.settings
-    sides = 0 if session.model is None else len(program.sides)
-    return recipe(settings.policy, settings.without, sides, program.levels)
+    return session.device.recipe(session.settings.policy, session.settings.without, program)
 
 
 def session_split(program: Program, session: Session) -> Split:
     """Split the session's budget for a program, or raise BudgetError."""
-    graph, settings, model = session.graph.snapshot, session.settings, session.model
+    graph, settings = session.graph.snapshot, session.settings
     if "in" in program.sides and not graph.has_in_edges:
         again = f"ingest it again without {option('in_edges', False)}"
         raise StoreError(f"{program.name} follows in-edges, and {graph} was stored without them; {again}")
     chosen = recipe_for(program, session)
-    split = split_for(program, graph, chosen, model, settings.memory, session.team.size, settings.policy)
-    if not graph.on_disk and not split.resident and settings.far == "auto" and model is None:
+    split = split_for(program, graph, chosen, session.device, settings.memory, session.team.size, settings.policy)
+    if not split.resident and settings.far == "auto" and session.near_memory.device.is_near_already:
         if settings.memory is not None and settings.policy == "auto":
             instead = f"ingest it into a store, or raise {option('memory')}"
             raise BudgetError(f"{graph} is in memory already and does not fit the budget; {instead}")
@@ -84,107 +76,81 @@ def session_split(program: Program, session: Session) -> Split:
     return split
 
 
+@dataclass
+class Times:
+    """When the parts of a pass ended, by the clock that stands still while kernels are compiled."""
+
+    start: float = field(default_factory=lambda: clock())
+    whole: float = field(default_factory=time.perf_counter)
+    compiled: float = field(default_factory=lambda: COMPILING.seconds)
+    loading: float = 0.0
+    loaded: float = 0.0
+    ready: float = 0.0
+    finished: float = 0.0
+
+    def seconds(self, trace: Trace) -> dict[str, float]:
+        total, compiled = time.perf_counter() - self.whole, COMPILING.seconds - self.compiled
+        load, kernels = self.loaded - self.loading, total - compiled - (clock() - self.start)
+        return {
+            "total": total,
+            "compile": compiled,
+            "set_up": self.ready - self.start - load + kernels,
+            "load": load,
+            "iterate": self.finished - self.ready,
+            "wait": trace.total("wait"),
+            "kernel": trace.total("kernel"),
+        }
+
+
 def execute(
     program: Program, session: Session, watch: Watch, say: Callable[[str], None] | None, saved: Checkpoint | None
 ) -> Execution:
     """Run a program. `say` is told what takes its time, such as kernels that have to be compiled."""
     with telling(program.name, say):
-        return executed(program, session, watch, say or ignore, saved)
-
-
-def executed(
-    program: Program, session: Session, watch: Watch, say: Callable[[str], None], saved: Checkpoint | None
-) -> Execution:
-    whole, compiled, start = time.perf_counter(), COMPILING.seconds, clock()
-    chosen, near_memory, graph = recipe_for(program, session), session.near_memory, session.graph.snapshot
-    split = near_memory.reuse_split(program, session_split(program, session), chosen)
-    held = near_memory.release(program, split, chosen)
-    spare = max(0, split.budget - split.peak - held) if saved is None else saved.spare(split, session.settings.memory)
-    run = Execution(program, split, trace=Trace(notes=[*session.notes, *split.notes]), loaded=near_memory.count_anew())
-    facts = facts_of(session, program, spare, chosen)
-    state, frontier = program.begin(facts), make_frontier(session)
-    frontier.start(state.start)
-    if saved is not None:
-        saved.begin(state, facts, frontier, run.trace, say)
-    loading = clock()
-    pipeline = near_memory.prepare(program, split, chosen, say)
-    loaded = clock()
-    run.trace.notes += pipeline.link.notes
-    partitions = sum(len(side.partitions) for side in pipeline.sides)
-    link = pipeline.link
-    modelled = Modelled(link, chosen, graph.vertices, partitions) if isinstance(link, ModelLink) else None
-    back = link.total.back_bytes if isinstance(link, ModelLink) else 0
-    brought = bring(run, pipeline, chosen, state, modelled)
-    ready = clock()
-    if (
-        split.resident
-        and modelled is None
-        and (saved is None or saved.done == 0)
-        and solved(program, state, facts, pipeline, run.trace, watch)
-    ):
+        times, near, recipe = Times(), session.near_memory, recipe_for(program, session)
+        split = near.reuse_split(program, session_split(program, session), recipe)
+        held = near.release(program, split, recipe)
+        spare = max(0, split.budget - split.peak - held)
         if saved is not None:
-            saved.needless()
-    else:
-        module = compile_program(program, facts, state, pipeline.sides[0])
-        ready = clock()
-        least_again = modelled.least_again(pipeline.sides[0]) if modelled is not None and chosen.weighs_launches else 0
-        with near_state(session, program, state, frontier, pipeline.cache) as on:
-            launches = Launches(program, state) if modelled is not None and (on is None or on.card.repeats) else None
-            worker = Worker(module, program, state, session.team, least_again, launches)
-            if on is not None:
-                gathers = "zero_copy" in chosen.further_runs
-                worker = CudaWorker(
-                    on,
-                    pipeline,
-                    module,
-                    program.text(facts),
-                    program,
-                    state,
-                    session.team,
-                    least_again,
-                    launches,
-                    gathers,
-                )
-            loop = Loop(
-                program,
-                state,
-                facts,
-                frontier,
-                pipeline,
-                chosen,
-                worker,
-                session.team,
-                run.trace,
-                watch,
-                modelled,
-                checkpoint=saved,
-            )
-            loop.staying = stay(loop, split)
-            loop.begin()
-            loop.run()
-            run.row_bytes = worker.uploaded_bytes if isinstance(worker, CudaWorker) else None
-        run.left = [] if on is None else on.left
-        count_brought(run.trace, brought)
-    finished = clock()
-    state.over = True  # no copies: they might not fit the budget
-    run.columns = program.result(state, facts)
-    run.edge_bytes = sum(side.lists.slots * side.entry_bytes for side in pipeline.sides)
-    total, compiled = time.perf_counter() - whole, COMPILING.seconds - compiled
-    loading_kernels = total - compiled - (clock() - start)
-    run.seconds = {
-        "total": total,
-        "compile": compiled,
-        "set_up": ready - start - (loaded - loading) + loading_kernels,
-        "load": loaded - loading,
-        "iterate": finished - ready,
-        "wait": run.trace.total("wait"),
-        "kernel": run.trace.total("kernel"),
-    }
-    run.figures = program.summary(run.columns, state)
-    if modelled is not None and isinstance(link, ModelLink):
-        run.seconds["modelled"] = modelled.set_up + run.trace.total("modelled")
-        run.back_bytes = link.total.back_bytes - back
-    return run
+            spare = saved.spare(split, session.settings.memory)
+        run = Execution(program, split, trace=Trace(notes=[*session.notes, *split.notes]), loaded=near.count_anew())
+        facts = facts_of(session, program, spare, recipe)
+        state, frontier = program.begin(facts), near.device.frontier()
+        frontier.start(state.start)
+        if saved is not None:
+            saved.begin(state, facts, frontier, run.trace, say or ignore)
+        times.loading = clock()
+        pipeline = near.prepare(program, split, recipe, say or ignore)
+        times.loaded = clock()
+        run.trace.notes += pipeline.link.notes
+        run_clock = near.device.clock(pipeline.link, recipe, sum(len(side.partitions) for side in pipeline.sides))
+        brought = bring(run, pipeline, recipe, state, run_clock)
+        times.ready = clock()
+        fresh = split.resident and (saved is None or saved.done == 0)
+        if fresh and session.device.solves and solved(program, state, facts, pipeline, run.trace, watch):
+            if saved is not None:
+                saved.needless()
+        else:
+            module = compile_program(program, facts, state, pipeline.sides[0])
+            times.ready = clock()
+            least_again = run_clock.least_again(pipeline.sides[0])
+            sides, link, cache = pipeline.sides, pipeline.link, pipeline.cache
+            parts = RunParts(program, state, facts, frontier, sides, link, cache, module, recipe, least_again)
+            with near.device.running(parts) as worker:
+                given = (program, state, facts, frontier, pipeline, recipe, worker, session.team, run.trace, watch)
+                loop = Loop(*given, run_clock, checkpoint=saved)
+                loop.staying = stay(loop, split)
+                loop.begin()
+                loop.run()
+                run.row_bytes = worker.uploaded_bytes
+            count_brought(run.trace, brought)
+        times.finished = clock()
+        state.over = True  # no copies: they might not fit the budget
+        run.columns = program.result(state, facts)
+        run.edge_bytes = sum(side.lists.slots * side.entry_bytes for side in pipeline.sides)
+        run.seconds = {**times.seconds(run.trace), **run_clock.figures(run.trace.total("modelled"))}
+        run.figures, run.back_bytes = program.summary(run.columns, state), run_clock.back_bytes
+        return run
 
 
 def facts_of(session: Session, program: Program, spare: int, chosen: Recipe) -> Facts:
@@ -206,20 +172,13 @@ def facts_of(session: Session, program: Program, spare: int, chosen: Recipe) -> 
     )
 
 
-def bring(
-    run: Execution, pipeline: Pipeline, chosen: Recipe, state: State, modelled: Modelled | None
-) -> dict[str, Moved]:
-    """Transfers before the first iteration, by engine: all edges, where a modelled device holds them, or prefetched
-    pages.
-    """
-    found: dict[str, Moved] = {}
-    if modelled is not None and "resident" in pipeline.engines:
-        found["resident"] = run.loaded
+def bring(run: Execution, pipeline: Pipeline, chosen: Recipe, state: State, run_clock: RunClock) -> dict[str, Moved]:
+    """Transfers before the first iteration, by engine: all edges, where that counts, or prefetched pages."""
+    found = run_clock.loaded(run.loaded) if "resident" in pipeline.engines else {}
     if "unified" in pipeline.engines and chosen.prefetch:
         found["unified"] = prefetch(pipeline, chosen, run.split, state)
-    if modelled is not None:
-        for moved in found.values():
-            modelled.brought(moved)
+    for moved in found.values():
+        run_clock.brought(moved)
     return found
 
 
@@ -247,7 +206,7 @@ def stay(loop: Loop, split: Split) -> StayingPartitions | None:
         loop.worker,
         pipeline.engines["filter"],
         chosen.cache != "none",
-        loop.modelled,
+        loop.clock,
         may_rerun(loop.program, pipeline.sides),
     )
     if staying.works:
@@ -274,7 +233,7 @@ def solved(program: Program, state: State, facts: Facts, pipeline: Pipeline, tra
     return program.solve(state, facts, NearEdges(side.lists, *engine.arrays[side.name]), seen)
 
 
-def summary_of(run: Execution, session: Session, device: str) -> dict[str, Any]:
+def summary_of(run: Execution, session: Session) -> dict[str, Any]:
     """The machine-readable summary of one pass."""
     graph, split, trace = session.graph.snapshot, run.split, run.trace
     moved, requests = trace.total("bytes"), trace.total("requests")
@@ -287,7 +246,7 @@ def summary_of(run: Execution, session: Session, device: str) -> dict[str, Any]:
             "arcs": graph.arcs,
             "edge_bytes": run.edge_bytes,
         },
-        "device": device,
+        "device": session.device.name,
         "policy": "resident" if split.resident else session.settings.policy,
         "memory": {"budget": split.budget, "near_peak": split.peak, "rss_peak": peak_rss(), "split": split.as_dict()},
         "seconds": run.seconds,

@@ -7,15 +7,14 @@ file connects them.
 from __future__ import annotations
 
 import itertools
-import threading
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
-from functools import partial
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from isthmus import sizes
-from isthmus.devices.model.run_clock import Modelled
+from isthmus.devices.run_clock import RunClock
+from isthmus.devices.worker import Worker
 from isthmus.engines.engine import Delivery, Rows, Side, Task
 from isthmus.frontier import Activity, Frontier
 from isthmus.kernels.compile.compile_clock import clock
@@ -25,11 +24,10 @@ from isthmus.policies.rate_correction import Observation, corrected
 from isthmus.policies.recipe import Recipe
 from isthmus.programs.program import Facts, Program, State
 from isthmus.runtime.checkpoint.checkpoint import Checkpoint
+from isthmus.runtime.executor.executor import Executor, InlineExecutor
 from isthmus.runtime.executor.resident_partitions import StayingPartitions
 from isthmus.runtime.executor.settling_partitions import SettlingPartitions, should_settle
 from isthmus.runtime.executor.task_work import HeldWork, TaskWork
-from isthmus.runtime.executor.work import Work
-from isthmus.runtime.executor.worker import Worker
 from isthmus.runtime.near.near_memory import Pipeline
 from isthmus.runtime.trace.iteration import Iteration
 from isthmus.runtime.trace.trace import Trace
@@ -53,11 +51,11 @@ class Loop:
     team: Team
     trace: Trace
     watch: Callable[[Iteration], None]
-    modelled: Modelled | None = None  # on a modelled device
+    clock: RunClock
     staying: StayingPartitions | None = None  # for recipes whose partitions stay near and run again
     checkpoint: Checkpoint | None = None
     settling: SettlingPartitions | None = None  # set while the loop settles partitions
-    lock: threading.Lock = field(default_factory=threading.Lock)  # for records, which several members write
+    ahead: Executor | None = None  # fetches the units of the next iteration while this one runs
 
     def begin(self) -> None:
         """Prepare what is the same in all iterations."""
@@ -93,7 +91,7 @@ class Loop:
             self.watch(record)
             if more:
                 self.look_back(record)
-        self.pipeline.executor.drop_ahead()
+        self.drop_ahead()
         for delivery in self.unused:  # their bytes moved, so they count
             self.trace.iterations[-1].delivered(delivery)
 
@@ -101,15 +99,15 @@ class Loop:
         """Run one iteration; False: the program stops."""
         self.program.before(self.state, self.frontier, self.facts)
         self.worker.choose_loops()
+        self.sides = self.followed()
         misses = self.serve(record)
         tasks, held = self.choose(misses, record)
-        if self.staying is not None and self.modelled is not None and self.recipe.overlap:
-            self.run_staying(misses, record, self.work(tasks, held, misses, partial(self.kept, record=record)))
-        else:
+        if self.staying is None:
             self.carry_out(tasks, held, misses, record)
-            self.run_staying(misses, record)
+        else:
+            self.run_staying(self.staying, tasks, held, misses, record)
         self.serve_again(record)
-        record.modelled = self.modelled.iteration() if self.modelled is not None else None
+        record.modelled = self.clock.iteration()
         more = self.program.after(self.state, self.frontier, self.facts, self.number + 1)
         if not self.program.all_active:
             self.frontier.advance()
@@ -125,8 +123,7 @@ class Loop:
 
     # Cached lists, served before any transfer
 
-    @property
-    def sides(self) -> list[Side]:
+    def followed(self) -> list[Side]:
         """The sides that this iteration follows."""
         following = self.program.following(self.state)
         return [side for name, side in zip(self.program.sides, self.pipeline.sides, strict=True) if name in following]
@@ -136,7 +133,7 @@ class Loop:
         start = clock()
         misses, hits = self.pipeline.cache.serve(self.frontier, self.sides[0])
         record.decide += clock() - start
-        self.run_held(self.counted(hits, record), record)
+        self.run_held(hits, record)
         start = clock()
         self.pipeline.cache.refresh(self.frontier)
         record.decide += clock() - start
@@ -148,7 +145,7 @@ class Loop:
             marked = [delivery for delivery in self.pipeline.cache.everything() if self.take_marked(delivery)]
             if not marked:
                 break
-            self.run_held(self.counted(iter(marked), record), record)
+            self.run_held(iter(marked), record)
 
     def take_marked(self, delivery: Delivery) -> bool:
         marked = self.worker.marked(delivery, self.frontier)
@@ -156,14 +153,16 @@ class Loop:
             delivery.edges = marked
         return marked is not None
 
-    def run_held(self, deliveries: Iterator[Delivery], record: Iteration) -> None:
+    def run_held(self, hits: Iterator[Delivery], record: Iteration) -> None:
+        """Run deliveries from the cache."""
+        deliveries = self.counted(hits, record)
         first = next(deliveries, None)
         if first is not None:
-            rest = itertools.chain([first], deliveries)
             work = HeldWork(
-                rest, self.frontier, self.worker, lambda delivery: self.done(delivery, self.frontier, record)
+                itertools.chain([first], deliveries), self.frontier, self.pipeline, record, self.unused, self.clock
             )
-            self.timed(Plain([0], alone=self.modelled is not None), work, UnitStates(1), record)
+            schedule = Plain([0], alone=self.clock.in_order)
+            self.execute(InlineExecutor(schedule, work, self.worker, UnitStates(1), self.pipeline.readers), record)
 
     def counted(self, hits: Iterator[Delivery], record: Iteration) -> Iterator[Delivery]:
         """Deliveries from the cache, counted as they are taken."""
@@ -223,14 +222,12 @@ class Loop:
         """Let the policy choose engines for partitions that are not cached, and let each engine merge its partitions
         into few tasks.
         """
-        profile = self.profile
-        if self.recipe.weighs_launches and self.modelled is not None:
-            profile = self.modelled.profile(self.pipeline.buffers.room, others, side.entry_bytes)
+        profile = self.clock.profile(self.profile, self.pipeline.buffers.room, others, side.entry_bytes)
         choice = self.recipe.policy.choose(replace(others, last_edges=side.last_edges), profile, side.entry_bytes)
         side.last_edges = activity.edges
         if self.staying is not None:
             choice = np.where(self.staying.near_ones & (activity.edges > 0), CACHE, choice)
-            self.wanted, self.active = (choice == CACHE) | (choice == FILTER), activity
+            self.high_value, self.active = (choice == CACHE) | (choice == FILTER), activity
         choice = np.where((activity.edges > 0) & (others.edges == 0), CACHE, choice)
         record.chosen(choice)
         for kind in np.unique(choice[choice != NOTHING]).tolist():
@@ -273,33 +270,31 @@ class Loop:
         if not tasks and not held:
             return
         further = self.further_runs(record)
-        units = tasks + [delivery.task for delivery in held]
-        schedule = Plain(
-            range(len(tasks)), [further.get(task.engine.name, 0) for task in units], self.modelled is not None
-        )
-        work = self.work(tasks, held, frontier, lambda delivery: self.done(delivery, frontier, record))
-        self.timed(schedule, work, UnitStates(len(units)), record, self.fetches_ahead())
+        again = [further.get(unit.engine.name, 0) for unit in tasks + [delivery.task for delivery in held]]
+        schedule = Plain(range(len(tasks)), again, self.clock.in_order)
+        work = TaskWork(tasks, held, frontier, self.pipeline, record, self.unused, self.clock)
+        parts = schedule, work, self.worker, UnitStates(len(again)), self.pipeline.readers
+        little = len(again) == 1 and record.active_edges <= sizes.now.few_edges
+        ahead = self.fetches_ahead()
+        executor, self.ahead = self.ahead, None
+        if executor is None or not executor.continue_with(schedule, work):
+            inline = (little or "resident" in self.pipeline.engines) and not ahead
+            executor = InlineExecutor(*parts) if inline else Executor(*parts)
+        if ahead:
+            self.ahead = executor.fetch_ahead()
+        self.execute(executor, record)
 
-    def work(
-        self, tasks: list[Task], held: list[Delivery], frontier: Frontier, done: Callable[[Delivery], None]
-    ) -> TaskWork:
-        return TaskWork(
-            tasks, held, frontier, self.pipeline.link, self.pipeline.buffers, self.worker, done, self.unused.append
-        )
-
-    def timed(
-        self, schedule: Plain, work: Work, unit_states: UnitStates, record: Iteration, ahead: bool = False
-    ) -> None:
-        executor, edges = self.pipeline.executor, record.active_edges
-        few = edges <= sizes.now.alone
-        little = unit_states.places.size == 1 and (edges <= sizes.now.few_edges or isinstance(work, HeldWork))
-        here = little or "resident" in self.pipeline.engines
-        if here and not ahead:
-            waited, worked = executor.carry_out_here(schedule, work, unit_states, few)
-        else:
-            waited, worked = executor.carry_out(schedule, work, unit_states, few, ahead)
+    def execute(self, executor: Executor, record: Iteration) -> None:
+        """Carry out a schedule: by one thread if there are few edges."""
+        waited, worked = executor.run(self.team if record.active_edges > sizes.now.alone else None)
         record.wait += waited
         record.kernel += worked
+
+    def drop_ahead(self) -> None:
+        """Drop the units that were fetched ahead."""
+        executor, self.ahead = self.ahead, None
+        if executor is not None:
+            executor.drop()
 
     def fetches_ahead(self) -> bool:
         """Whether the next iteration needs the same edges. A cache of lists reports misses only after serving, so never
@@ -314,19 +309,24 @@ class Loop:
             return False
         return self.number > 0 and self.number + 1 != self.program.max_iter
 
-    def run_staying(self, frontier: Frontier, record: Iteration, packed: TaskWork | None = None) -> None:
-        """Run the partitions of a recipe that keeps them near, some of them several times, and `packed` lists beside
-        them.
+    def run_staying(
+        self, staying: StayingPartitions, tasks: list[Task], held: list[Delivery], frontier: Frontier, record: Iteration
+    ) -> None:
+        """Run the partitions of a recipe that keeps them near, some of them several times. The tasks, of packed lists,
+        run before them or, on a modelled device, beside them.
         """
-        if self.staying is not None:
-            self.staying.run(self.wanted, frontier, self.active, record, self.pipeline.executor, packed)
+        packed = None
+        if self.clock.in_order and self.recipe.overlap:
+            packed = TaskWork(tasks, held, frontier, self.pipeline, record, self.unused)
+        else:
+            self.carry_out(tasks, held, frontier, record)
+        staying.run(self.high_value, frontier, self.active, record, self.pipeline.readers, self.team, packed)
 
     def further_runs(self, record: Iteration | None = None) -> Mapping[str, int]:
         """How many further runs a delivery gets, by engine."""
         if record is not None and self.recompute and self.link_bound(record.active_edges):
             return {name: 1 for name, engine in self.pipeline.engines.items() if engine.rereads_when_link_bound}
-        device_bound = self.recipe.weighs_launches and self.modelled is not None and not self.modelled.link_bound
-        return dict.fromkeys(self.again, 1) if device_bound else self.again
+        return dict.fromkeys(self.again, 1) if self.clock.device_bound else self.again
 
     def link_bound(self, edges: int) -> bool:
         """Whether the I/O wait of the last iteration was longer than the compute time of this one's active edges would
@@ -336,19 +336,6 @@ class Loop:
             return False
         last = self.trace.iterations[-1]
         return last.wait * last.active_edges > last.kernel * edges
-
-    def done(self, delivery: Delivery, frontier: Frontier, record: Iteration) -> None:
-        """Count a delivery that has run, and offer it to the cache."""
-        self.kept(delivery, record)
-        with self.lock:
-            if self.modelled is not None:
-                self.modelled.worked(delivery, frontier)
-
-    def kept(self, delivery: Delivery, record: Iteration) -> None:
-        """The same for a delivery whose time the modelled clock has already."""
-        self.pipeline.cache.keep(delivery)
-        with self.lock:
-            record.delivered(delivery)
 
     def learn(self, record: Iteration) -> None:
         """Correct the link's rates by those observed in this iteration."""
@@ -380,6 +367,7 @@ class Loop:
         """Switch from iterations to settling. Settling uses all memory for edges, so the cache is emptied."""
         pipeline, memory = self.pipeline, self.pipeline.memory
         assert memory is not None
+        self.drop_ahead()
         pipeline.cache.forget()
         self.program.unordered(self.state)
         self.settling = SettlingPartitions(
@@ -392,7 +380,7 @@ class Loop:
         assert self.settling is not None
         record.active_vertices = 0
         self.program.tighten(self.state)
-        self.settling.run(self.pipeline.executor, record)
+        self.settling.run(self.pipeline.readers, record)
         left = self.settling.pending
         self.frontier.count = int(np.count_nonzero(self.frontier.marks)) if left else 0
         if left and not self.settling.pays():

@@ -19,10 +19,7 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import Any, Self, Unpack
 
-from isthmus.devices.auto import Choice, choose
-from isthmus.devices.choose import card_of, device_of, is_gpu
-from isthmus.devices.cuda.columns import GpuColumns
-from isthmus.devices.model.figures import PREFIX
+from isthmus.devices.choose import Choice, choose
 from isthmus.errors import BudgetError, IsthmusError, NotOnGpu, OptionError
 from isthmus.graph.graph import Graph
 from isthmus.graph.store.store import SUFFIX, is_store
@@ -52,19 +49,11 @@ class Session:
         check_graph("session", graph)
         refuse_unknown("session", options, SESSION)
         self.graph, self.settings = graph, Settings(**options)
-        if self.settings.far == "disk" and (not graph.snapshot.on_disk or str(self.settings.device).startswith(PREFIX)):
-            got = (
-                graph.snapshot
-                if not graph.snapshot.on_disk
-                else f"device {self.settings.device}, whose edges are in host memory"
-            )
+        self._take(choose(self.settings.device, graph, self.settings.memory))
+        if self.settings.far == "disk" and not (graph.snapshot.on_disk and self.device.reads_disks):
+            here = f"device {self.device.name}, whose edges are in host memory"
+            got = here if graph.snapshot.on_disk else graph.snapshot
             raise OptionError(f"far: expected a graph in a store, and no modelled device, for far='disk'; got {got}")
-        self.notes: list[str] = []  # for the trace of every run
-        self._chosen = False  # whether the device is a GPU that nobody asked for
-        if self.settings.device == "auto":
-            self._take(choose(graph, self.settings.memory))
-        self.model = device_of(self.settings.device)
-        self.card = card_of(self.settings.device) if is_gpu(self.settings.device) else None
         self._lock, self._process = threading.RLock(), os.getpid()
         self._busy = self._closed = False
         try:
@@ -78,17 +67,16 @@ class Session:
         try:
             uninterrupted(self._open)
         except BudgetError as error:
-            if not self._chosen:
+            if self._instead is None:
                 raise
-            self._take_processor(str(error))
+            self._take(self._instead(str(error)))
             uninterrupted(self._open)
 
     def _open(self) -> None:
         self.team = Team(self.settings.threads)
         try:
-            self.near_memory = NearMemory(
-                self.graph.snapshot, self.team, self.model, self.settings.verify, self.settings.far, self.card
-            )
+            memory = self.device.memory(self.graph.snapshot, self.team, self.settings.verify, self.settings.far)
+            self.near_memory = NearMemory(memory, self.team)
         except BaseException:
             self.team.close()
             raise
@@ -97,20 +85,16 @@ class Session:
         self._release.atexit = False
 
     def _take(self, choice: Choice) -> None:
-        self.settings = self.settings.changed(device=choice.device)
-        self.notes = [choice.note] if choice.note else []
-        self._chosen = is_gpu(choice.device)
+        """Use the device of a choice. `notes` go into the trace of every run; `instead` is what to use if it fails."""
+        self.settings = self.settings.changed(device=choice.given)
+        self.device, self.notes, self._instead = choice.device, choice.notes, choice.instead
 
-    def _take_processor(self, why: str) -> None:
-        self._take(Choice("auto", f"device auto: the processor, as {why}"))
-        self.model = self.card = None
-
-    def _leave_gpu(self, why: str) -> None:
-        """Go on with the processor, as a program cannot run on the GPU that was chosen."""
+    def _change_device(self, choice: Choice) -> None:
+        """Go on with another device, as a program cannot run on the one that was chosen."""
         with self._lock:
             release(self.near_memory, None, self._process)
             self._release.detach()
-            self._take_processor(why)
+            self._take(choice)
             self.team.close()
             uninterrupted(self._open)
 
@@ -181,9 +165,9 @@ class Session:
         try:
             return self._called(algorithm, args, own, **options)
         except (NotOnGpu, BudgetError) as error:
-            if not self._chosen:
+            if self._instead is None:
                 raise
-            self._leave_gpu(str(error))
+            self._change_device(self._instead(str(error)))
         return self._called(algorithm, args, own, **options)
 
     def _called(self, algorithm: Algorithm, args: tuple[Any, ...], own: dict[str, Any], **options: Any) -> Result:
@@ -230,8 +214,7 @@ class Session:
         facts = {**call.summary(answer), "repeat": again}
         answer.program = None  # a result must not hold the memory of the run
         result = result_of(call.algorithm, self.graph.snapshot, answer, call.trace, facts)
-        if self.card is not None:
-            result.gpu = GpuColumns(self.card, call.left, answer.columns)
+        result.gpu = self.near_memory.device.result_columns(answer.columns)
         return result
 
 
@@ -242,8 +225,7 @@ def release(near_memory: NearMemory, team: Team | None, process: int) -> None:
         with ExitStack() as last:
             if team is not None:
                 last.callback(team.close)
-            if near_memory.residency is not None:
-                last.callback(near_memory.residency.close)
+            last.callback(near_memory.device.end)
             last.callback(near_memory.close)
 
     if os.getpid() == process:

@@ -34,46 +34,39 @@ def levels(near_bandwidth: float, link_bandwidth: float) -> int:
 
 
 class Levels(Schedule):
-    """Units are partitions. `wanted`: those of high value; `pending` in the standing: the active vertices of each,
-    now.
-    """
+    """Units are partitions; the `pending` value of a unit is the number of its active vertices now."""
 
     under_way = UNDER_WAY
     alone = True
-    stays = True
 
-    def __init__(self, wanted: Array, k: int) -> None:
-        self._wanted, self._k = wanted, k
+    def __init__(self, high_value: Array, k: int) -> None:
+        self._high_value, self._k = high_value, k
 
-    def waiting(self, unit_states: UnitStates) -> Array:
+    def waiting(self, units: UnitStates) -> Array:
         """High-value partitions whose transfer is pending."""
-        return np.asarray(self._wanted & (unit_states.runs == 0) & (unit_states.places < NEAR))
+        return np.asarray(self._high_value & (units.runs == 0) & (units.places < NEAR))
 
-    def fetch(self, unit_states: UnitStates) -> int:
-        return first(self.waiting(unit_states) & (unit_states.places == FAR), np.arange(self._wanted.size))
+    def fetch(self, units: UnitStates) -> int:
+        return first(self.waiting(units) & (units.places == FAR), np.arange(self._high_value.size))
 
-    def run(self, unit_states: UnitStates) -> int:
-        runs = unit_states.runs
-        again = (
-            (runs < self._k) & (unit_states.pending > 0)
-            if self.waiting(unit_states).any()
-            else np.zeros(runs.size, np.bool_)
-        )
-        ready = self._wanted & (unit_states.places == NEAR) & ((runs == 0) | again)
-        return first(ready, (runs << 32) + unit_states.turns)
+    def run(self, units: UnitStates) -> int:
+        runs = units.runs
+        again = (runs < self._k) & (units.pending > 0) if self.waiting(units).any() else np.zeros(runs.size, np.bool_)
+        ready = self._high_value & (units.places == NEAR) & ((runs == 0) | again)
+        return first(ready, (runs << 32) + units.turns)
 
-    def evict(self, unit_states: UnitStates) -> int:
-        """The partition to evict: one no longer wanted, else the one that has run most often; NONE: all are still to
-        run.
+    def evict(self, units: UnitStates) -> int:
+        """The partition to evict: one no longer of high value, else the one that has run most often; NONE: all have yet
+        to run.
         """
-        runs = unit_states.runs
-        spent = (unit_states.places == NEAR) & (~self._wanted | (runs > 0))
-        return first(spent, (-np.where(self._wanted, runs, 1 << 30) << 32) + unit_states.turns)
+        runs = units.runs
+        spent = (units.places == NEAR) & (~self._high_value | (runs > 0))
+        return first(spent, (-np.where(self._high_value, runs, 1 << 30) << 32) + units.turns)
 
-    def done(self, unit_states: UnitStates) -> bool:
+    def done(self, units: UnitStates) -> bool:
         """Whether every high-value partition has run."""
-        return bool((unit_states.runs[self._wanted] > 0).all())
+        return bool((units.runs[self._high_value] > 0).all())
 
-    def first_run_waits(self, unit_states: UnitStates) -> bool:
+    def first_run_waits(self, units: UnitStates) -> bool:
         """Whether a near partition waits for its first run; if so, `pending` is not needed."""
-        return bool(((unit_states.places == NEAR) & (unit_states.runs == 0) & self._wanted).any())
+        return bool(((units.places == NEAR) & (units.runs == 0) & self._high_value).any())

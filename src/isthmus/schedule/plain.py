@@ -19,15 +19,15 @@ class Plain(Schedule):
     def __init__(self, order: Sequence[int], again: Sequence[int] | None = None, alone: bool = False) -> None:
         self._order, self._again, self.alone = order, again, alone
 
-    def fetch(self, unit_states: UnitStates) -> int:
-        asked = len(unit_states.sent)
+    def fetch(self, units: UnitStates) -> int:
+        asked = len(units.sent)
         return self._order[asked] if asked < len(self._order) else NONE
 
-    def run(self, unit_states: UnitStates) -> int:
-        return unit_states.ready[0] if unit_states.ready else NONE
+    def run(self, units: UnitStates) -> int:
+        return units.ready[0] if units.ready else NONE
 
-    def done(self, unit_states: UnitStates) -> bool:
-        return len(unit_states.sent) == len(self._order) and not unit_states.coming and not unit_states.ready
+    def done(self, units: UnitStates) -> bool:
+        return len(units.sent) == len(self._order) and not units.coming and not units.ready
 
     def again(self, unit: int, runs: int) -> bool:
         return self._again is not None and runs <= self._again[unit]

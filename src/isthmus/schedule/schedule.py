@@ -2,12 +2,13 @@
 
 A unit is what is fetched and run as one: a task of an iteration, or a partition that stays near. An executor
 (`runtime/executor/executor.py`) keeps the `UnitStates` of all units, asks the schedule and carries out its answers.
-Schedules are pure: the same standing gives the same answer. They are asked after every step, because the best answer
+Schedules are pure: the same states give the same answer. They are asked after every step, because the best answer
 depends on what is pending.
 """
 
 from __future__ import annotations
 
+import itertools
 from abc import ABC, abstractmethod
 from collections import deque
 from typing import Any
@@ -36,8 +37,8 @@ class UnitStates:
         self.guess = NONE  # the unit that was fetched last although nothing waited in it, until something does
         self.coming = self.running = 0
         self.total_runs = 0
-        self.room = 0  # further units that can be kept near
-        self._clock = count
+        self.free = 0  # places for further units that stay near
+        self._steps = itertools.count(count)
 
     def fetched(self, unit: int) -> None:
         """The unit is on its way near."""
@@ -45,55 +46,50 @@ class UnitStates:
         self.asked_for[unit] = True
         self.guess = unit if self.pending[unit] == NOTHING else NONE
         self.coming += 1
-        self._put(unit, COMING)
+        self.places[unit], self.turns[unit] = COMING, next(self._steps)
 
     def arrived(self, unit: int) -> None:
         """All of the unit is near."""
         self.coming -= 1
-        self._put(unit, NEAR)
+        self.places[unit], self.turns[unit] = NEAR, next(self._steps)
 
     def started(self, unit: int) -> None:
         self.running += 1
         if unit == self.guess and self.pending[unit] != NOTHING:
             self.guess = NONE
-        self._put(unit, RUNNING)
+        self.places[unit], self.turns[unit] = RUNNING, next(self._steps)
 
     def finished(self, unit: int) -> None:
         """The unit has run once more."""
         self.running -= 1
         self.total_runs += 1
         self.runs[unit] += 1
-        self._put(unit, NEAR)
+        self.places[unit], self.turns[unit] = NEAR, next(self._steps)
 
     def evicted(self, unit: int) -> None:
-        self._put(unit, FAR)
-
-    def _put(self, unit: int, place: int) -> None:
-        self.places[unit], self.turns[unit] = place, self._clock
-        self._clock += 1
+        self.places[unit], self.turns[unit] = FAR, next(self._steps)
 
 
 class Schedule(ABC):
-    """Decides by a standing what to do next; NONE: nothing at the moment."""
+    """Decides by the states of all units what to do next; NONE: nothing at the moment."""
 
     under_way: int | None = None  # units on their way at once; None: one for every reader
     alone = False  # whether units run one at a time, each by all members
-    stays = False  # whether units stay near when they have run, so that they can run again
 
     @abstractmethod
-    def fetch(self, unit_states: UnitStates) -> int:
+    def fetch(self, units: UnitStates) -> int:
         """The unit to bring near next."""
 
     @abstractmethod
-    def run(self, unit_states: UnitStates) -> int:
+    def run(self, units: UnitStates) -> int:
         """The unit to run next."""
 
     @abstractmethod
-    def done(self, unit_states: UnitStates) -> bool:
+    def done(self, units: UnitStates) -> bool:
         """Whether there is nothing more to fetch or to start."""
 
-    def evict(self, unit_states: UnitStates) -> int:
-        """The near unit to evict when there is no room for the next one."""
+    def evict(self, units: UnitStates) -> int:
+        """The near unit to evict when no place is free for the next one."""
         return NONE
 
     def again(self, unit: int, runs: int) -> bool:

@@ -28,107 +28,97 @@ from isthmus.stream.results.publication import Publication
 from isthmus.threads import uninterrupted
 
 
-class Applying:
-    """A graph, the programs that are kept current on it, and what readers see of them."""
+class BatchApplication:
+    """Brings batches to the graph and the maintained programs of a stream, and their answers to readers."""
 
-    log: Unlogged
-
-    def __init__(self, context: StreamContext) -> None:
-        self._context = context
-        self.graph, self.session, self.budget = context.graph, context.session, context.budget
-        self._far, self._merger = context.far, context.merger
+    def __init__(self, context: StreamContext, log: Unlogged) -> None:
+        self.graph, self._session, self._log = context.graph, context.session, log
+        self._residency, self._merger = context.residency, context.merger
         self._published = threading.Lock()  # of what readers see
-        self._publications: dict[str, Publication] = {}
-        self._programs: dict[str, Maintained] = {}
+        self.publications: dict[str, Publication] = {}
+        self.programs: dict[str, Maintained] = {}
         self.requested: dict[str, Any] = {}
         self.number = self.graph.number  # of the last batch that was acknowledged
         self._results: dict[str, LiveResult] = {}  # of that batch
         # Batches that are applied and not acknowledged yet.
         self._waiting: deque[tuple[int, dict[str, LiveResult]]] = deque()
 
-    def _begin(self, requested: list[tuple[Maintained, Any]]) -> None:
+    def begin(self, requested: list[tuple[Maintained, Any]]) -> None:
         """Compute the first answers, and begin the log."""
-        for program, wanted in requested:
+        for program, given in requested:
             self._add(program)
-            self.requested[program.name] = wanted
-            self._results[program.name] = self._publications[program.name].current
-        self.opened = None if self._far is None else self._far.opened()  # what the first answers moved to a device
-        self.log.begin(self.graph, self.requested)
+            self.requested[program.name] = given
+            self._results[program.name] = self.publications[program.name].current
+        self.opened = self._residency.opened()  # what the first answers moved to a device
+        self._log.begin(self.graph, self.requested)
 
     def _add(self, program: Maintained) -> None:
-        if program.name in self._programs:
+        if program.name in self.programs:
             raise OptionError(f"two programs are called {program.name}; give one of them a name: name='...'")
         if program.needs_weights_from_0() and self.graph.weighted and self.graph.snapshot.negative_weights:
             raise OptionError(f"{program.name} needs weights of at least 0, and {self.graph} has negative ones")
         with self.graph.reading():
             program.begin()
-        self._programs[program.name] = program
-        self._publications[program.name] = Publication(program)
+        self.programs[program.name] = program
+        self.publications[program.name] = Publication(program)
 
-    @property
-    def _broken(self) -> bool:
-        """Whether a batch was stopped while it was applied."""
-        return self.graph.half_applied
+    def result(self, name: str) -> LiveResult:
+        """The result of a program after the last batch that was acknowledged."""
+        with self._published:
+            return self._results[name]
 
-    @_broken.setter
-    def _broken(self, half_applied: bool) -> None:
-        self.graph.half_applied = half_applied
-
-    def _refuse_if_broken(self) -> None:
-        refuse_half_applied(self.graph)
-
-    def _acknowledge(self, number: int) -> None:
+    def acknowledge(self, number: int) -> None:
         """Let readers see all batches up to this one."""
         with self._published:
             while self._waiting and self._waiting[0][0] <= number:
                 self.number, self._results = self._waiting[0]
                 self._waiting.popleft()  # last: after Ctrl-C in between it is done again
 
-    def _applied(self, edits: Edits, strict: bool, read: float, id: str | None, place: Place | None) -> BatchReport:
+    def apply(self, edits: Edits, strict: bool, read: float, id: str | None, place: Place | None) -> BatchReport:
+        """Apply a batch, or leave all as it was. It is not acknowledged yet."""
         with self.graph.lock:
-            self._refuse_if_broken()
+            refuse_half_applied(self.graph)
             start = clock()
             if self._merger is not None:
-                self._merger.make_room()
+                self._merger.reserve()
             change = self.graph.prepare(edits, strict)
-            for program in self._programs.values():
+            for program in self.programs.values():
                 program.refuse(change)
             checked = clock()
-            self._broken = True  # until all is done
+            self.graph.half_applied = True  # until all is done
             late = self._logs_late()
             if not late:
                 try:
-                    self.log.append(change.number, edits, id, place)
+                    self._log.append(change.number, edits, id, place)
                 except IsthmusError:
-                    self._broken = False
+                    self.graph.half_applied = False
                     raise
             prepared = clock()
             with self._undoing(change, None, late):
-                for program in self._programs.values():
+                for program in self.programs.values():
                     program.correct(change)
             corrected = clock()
             undo = self.graph.commit(change)
             with self._undoing(change, undo, late):
-                if self._far is not None:
-                    self._far.committed(change)
+                self._residency.committed(change)
                 committed = clock()
-                for program in self._programs.values():
+                for program in self.programs.values():
                     program.compute(change)
                 computed = clock()
                 if late:
-                    self.log.append(change.number, edits, id, place)
+                    self._log.append(change.number, edits, id, place)
             logged = clock() - computed
             if self._merger is not None:
                 # Its memory is needed; the next batch has other edges anyway.
-                uninterrupted(self.session.near_memory.close)
+                uninterrupted(self._session.near_memory.close)
             self._publish(change)
             if self._merger is not None:
                 self._merger.applied(edits)
                 give_memory_back()
-            transfer = None if self._far is None else self._far.end_batch()
-            self._broken = False
+            transfer = self._residency.end_batch()
+            self.graph.half_applied = False
             now = clock()
-        after = sum(each.effort.correction for each in self._programs.values()) - (corrected - prepared)
+        after = sum(each.effort.correction for each in self.programs.values()) - (corrected - prepared)
         after = min(max(after, 0.0), computed - committed)  # some correct when the edges have changed
         seconds = {
             "read": read,
@@ -141,7 +131,7 @@ class Applying:
         }
         efforts = {
             name: {"affected": each.effort.affected, "edges_read": each.effort.edges_read}
-            for name, each in self._programs.items()
+            for name, each in self.programs.items()
         }
         return BatchReport(change.number, change.counts, seconds, efforts, edits.changes, transfer=transfer)
 
@@ -149,7 +139,7 @@ class Applying:
         """Whether batches go to the log when programs have computed: if one may fail, a batch in the log might have to
         be undone.
         """
-        return self.log.path is not None and any(program.may_fail for program in self._programs.values())
+        return self._log.path is not None and any(program.may_fail for program in self.programs.values())
 
     @contextmanager
     def _undoing(self, change: Change, undo: Undo | None, late: bool) -> Iterator[None]:
@@ -159,32 +149,30 @@ class Applying:
         try:
             yield
         except Exception as error:
-            if self.log.path is not None and not late:  # opened again, the stream will have this batch
+            if self._log.path is not None and not late:  # opened again, the stream will have this batch
                 raise
             if undo is not None:
                 self.graph.revert(change, undo)
-            if self._far is not None:
-                self._far.forget()
-            for program in self._programs.values():
+            self._residency.forget()
+            for program in self.programs.values():
                 program.restore()
-            self._broken = False
+            self.graph.half_applied = False
             if isinstance(error, ProgramError | OptionError):
                 raise BatchError(f"batch {change.number}: {error}; nothing was applied") from error
             raise
 
     def _publish(self, change: Change) -> None:
         with self._published:
-            for publication in self._publications.values():
+            for publication in self.publications.values():
                 publication.take(change)
             self.graph.renumber(change)
-            if self._far is not None:
-                self._far.renumbered(change)
+            self._residency.renumbered(change)
             if change.removed.size:
-                for program in self._programs.values():
+                for program in self.programs.values():
                     program.renumber(change)
-            for publication in self._publications.values():
+            for publication in self.publications.values():
                 publication.present(change)
-            self._waiting.append((change.number, {name: each.current for name, each in self._publications.items()}))
+            self._waiting.append((change.number, {name: each.current for name, each in self.publications.items()}))
 
 
 def refuse_half_applied(graph: AdvancingGraph) -> None:

@@ -15,10 +15,9 @@ import weakref
 from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, Self, Unpack
 
 from isthmus.checks import finite_above_0, whole
-from isthmus.devices.choose import name_of
 from isthmus.errors import OptionError
 from isthmus.graph.changing.advancing import AdvancingGraph
 from isthmus.graph.changing.change import Edits
@@ -27,10 +26,10 @@ from isthmus.graph.overlay.overlay_graph import OverlayGraph
 from isthmus.kernels.compile.compile_clock import clock
 from isthmus.memory import give_memory_back
 from isthmus.messages import option
-from isthmus.stream.batch_application import Applying, refuse_half_applied
+from isthmus.stream.batch_application import BatchApplication, refuse_half_applied
 from isthmus.stream.batch_report import BatchReport
-from isthmus.stream.context import StreamOptions, open_context
-from isthmus.stream.devices.device_session import DeviceSession
+from isthmus.stream.context import StreamContext, StreamOptions
+from isthmus.stream.devices.reads import Transfer
 from isthmus.stream.input.arriving_batches import arriving_batches
 from isthmus.stream.input.batch import edits_in_order, edits_of
 from isthmus.stream.input.batch_columns import Kinds
@@ -43,7 +42,7 @@ from isthmus.stream.results.live_result import LiveResult
 from isthmus.threads import uninterrupted
 
 
-class Live(Applying):
+class Live:
     """A changing graph with programs that are kept current, opened by `isthmus.stream`. Use it as a context manager, or
     close it.
 
@@ -53,33 +52,16 @@ class Live(Applying):
     """
 
     def __init__(
-        self,
-        graph: Graph | None,
-        programs: Any = (),
-        *,
-        threads: int | None = None,
-        memory: str | int | None = None,
-        align: bool | None = None,
-        log: Unlogged | None = None,
-        device: str = "auto",
-        policy: str | None = None,
-        on_disk: bool | None = None,
+        self, graph: Graph | None, programs: Any = (), log: Unlogged | None = None, **options: Unpack[StreamOptions]
     ) -> None:
-        """`on_disk`: the edges stay in the store, and only changes are in memory; None: if they do not fit in `memory`.
-        Then `memory` may be a share of the edges, such as "10%", and `policy` a recipe for reading them. `device`:
-        "model:NAME" for a modelled GPU or "cuda:NUMBER" for one of this machine; the host has the edges. Then `memory`
-        is the GPU's memory, or a share of the edges for lists that stay near, and `policy` a recipe of
-        `stream/stream_recipes.py`.
-        """
         self.log = log or Unlogged()
         weakref.finalize(self, self.log.close)  # of a stream that nobody closed
-        context = open_context(
-            graph, programs, self.log, StreamOptions(threads, memory, align, device, policy, on_disk)
-        )
-        super().__init__(context)
+        self.context = StreamContext(graph, programs, self.log, **options)
+        self.graph, self.session, self.budget = self.context.graph, self.context.session, self.context.budget
         self._lock = threading.RLock()  # of batches
         try:
-            self._begin(context.requested)
+            self.batches = BatchApplication(self.context, self.log)
+            self.batches.begin(self.context.requested)
             if self.on_disk:
                 give_memory_back()
             # Without the stream, which may be forgotten.
@@ -89,6 +71,21 @@ class Live(Applying):
             raise
 
     @property
+    def number(self) -> int:
+        """The number of the last batch that was acknowledged."""
+        return self.batches.number
+
+    @property
+    def requested(self) -> dict[str, Any]:
+        """The programs as they were given, by name."""
+        return self.batches.requested
+
+    @property
+    def opened(self) -> Transfer | None:
+        """What the first answers moved to a device; None on this machine."""
+        return self.batches.opened
+
+    @property
     def graph_bytes(self) -> int:
         """Memory that the graph takes."""
         return self.graph.near_bytes
@@ -96,12 +93,13 @@ class Live(Applying):
     @property
     def notes(self) -> list[str]:
         """Notes for the user about the stream."""
-        return [*self._context.notes, *self.log.notes, *(self._merger.notes if self._merger is not None else ())]
+        merger = self.context.merger
+        return [*self.context.notes, *self.log.notes, *(merger.notes if merger is not None else ())]
 
     @property
     def merges(self) -> int:
         """How often changes were merged into a new store."""
-        return 0 if self._merger is None else self._merger.merges
+        return 0 if self.context.merger is None else self.context.merger.merges
 
     @property
     def on_disk(self) -> bool:
@@ -111,31 +109,30 @@ class Live(Applying):
     @property
     def device(self) -> str:
         """The device: this machine's processor, a modelled device or a GPU."""
-        return name_of(self.session.settings.device, self.session.model)
+        return self.session.device.name
 
     @property
     def policy(self) -> str | None:
         """The recipe of a stream whose edges are not near."""
-        if isinstance(self.session, DeviceSession):
-            return self.session.recipe.name
-        return self.session.settings.policy if self.on_disk else None
+        return self.session.recipe_name
 
     @property
     def near_peak(self) -> int:
         """The most near memory of a modelled device or a GPU that the stream took: programs, buffers, and lists that
         stay near.
         """
-        return self.session.near_peak if isinstance(self.session, DeviceSession) else 0
+        return self.session.near_peak
 
     def __getitem__(self, name: str) -> LiveResult:
         """The result of a program after the last batch that was acknowledged."""
-        if name not in self._programs:
-            raise KeyError(f"the stream maintains no {name!r}; it has {', '.join(self._programs) or 'no program'}")
-        with self._published:
-            return self._results[name]
+        if name not in self.batches.programs:
+            raise KeyError(
+                f"the stream maintains no {name!r}; it has {', '.join(self.batches.programs) or 'no program'}"
+            )
+        return self.batches.result(name)
 
     def __iter__(self) -> Any:
-        return iter(self._programs)
+        return iter(self.batches.programs)
 
     def apply(
         self,
@@ -203,7 +200,7 @@ class Live(Applying):
 
     def kinds(self) -> Kinds:
         """What batches must hold to be applied."""
-        careful = [name for name, program in self._programs.items() if program.needs_weights_from_0()]
+        careful = [name for name, program in self.batches.programs.items() if program.needs_weights_from_0()]
         return Kinds.of(self.graph, careful[0] if careful else None)
 
     def check(self) -> dict[str, str]:
@@ -214,9 +211,10 @@ class Live(Applying):
         vertex may lack more than their threshold. Empty: all is well.
         """
         with self._lock, self.graph.reading():
-            self._acknowledge(self.graph.number)  # by now it is
+            self.batches.acknowledge(self.graph.number)  # by now it is
             found = {
-                name: (program, self[name].result(), self.requested[name]) for name, program in self._programs.items()
+                name: (program, self[name].result(), self.requested[name])
+                for name, program in self.batches.programs.items()
             }
             settings = self.session.settings
             return differences(
@@ -230,20 +228,21 @@ class Live(Applying):
         a file.
         """
         with self._lock:
-            self._refuse_if_broken()  # also if the log has the batch: this stream does not show it
+            refuse_half_applied(self.graph)  # also if the log has the batch: this stream does not show it
             repeated = self.log.repeats(edits, id)
-            report = (
-                self._applied(edits, strict, read, id, place) if repeated is None else BatchReport.of_repeated(repeated)
-            )
+            if repeated is None:
+                report = self.batches.apply(edits, strict, read, id, place)
+            else:
+                report = BatchReport.of_repeated(repeated)
         start = clock()
         self.log.wait(report.number)
-        self._acknowledge(report.number)
+        self.batches.acknowledge(report.number)
         waited = clock() - start
         report.seconds["log"] += waited
         report.seconds["total"] += waited
         if self.log.is_long(self.graph):
             with self._lock, self.graph.lock:
-                if not self._broken:
+                if not self.graph.half_applied:
                     self.log.shorten(self.graph)
         return report
 
@@ -257,27 +256,27 @@ class Live(Applying):
         long.
         """
         with self._lock, self.graph.lock:
-            self._refuse_if_broken()
+            refuse_half_applied(self.graph)
             self.log.checkpoint(self.graph)
 
     def merge(self) -> None:
         """Merge all changes of a stream on disk into a new store, from which it goes on. It also happens by itself when
         there are many.
         """
-        if not isinstance(self.graph, OverlayGraph) or self._merger is None:
+        if not isinstance(self.graph, OverlayGraph) or self.context.merger is None:
             raise OptionError(
                 f"merge: the edges of this stream are in memory; give {option('on_disk', True)} to leave them on disk"
             )
         with self._lock, self.graph.lock:
-            self._refuse_if_broken()
-            self._merger.finish()
+            refuse_half_applied(self.graph)
+            self.context.merger.finish()
             self.graph.merge()
 
     def close(self) -> None:
         """End the stream: release threads, memory and the log. Results stay valid."""
         try:
-            self._context.close()
-        finally:  # after Ctrl-C too: whoever opens the folder next needs its lock
+            self.context.close()
+        finally:  # after Ctrl-C too: the next stream on this folder needs its lock
             uninterrupted(self.log.close)
 
     def __enter__(self) -> Self:

@@ -1,9 +1,9 @@
-"""What a stream takes of its memory budget: the graph, its ids, all arrays of the maintained programs, and a run of one
-of them.
+"""How the memory budget of a stream is split: the graph, its ids, all arrays of the maintained programs, and a run of
+one of them.
 
 A budget that cannot work is refused before programs compute anything, and the error names the smallest that does.
 Programs count their arrays for the worst batch, one that changes all values (`Maintained.near_bytes`). Runs on a graph
-in memory find the edges there. What a batch brings is not counted, nor the columns of results that are looked at.
+in memory find the edges there. The rows of a batch are not counted, nor the columns of results that are read.
 
 For a graph on disk, the positions of its lists and the changes since it was stored are near. The budget beyond the
 minimum is for runs, which read edges from disk, and for changes.
@@ -11,19 +11,19 @@ minimum is for runs, which read edges from disk, and for changes.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from isthmus import sizes
+from isthmus.devices.cpu import Cpu
 from isthmus.errors import BudgetError
 from isthmus.graph.changing.advancing import AdvancingGraph
 from isthmus.graph.store.files import BLOCK
-from isthmus.memory import format_size
+from isthmus.memory import format_size, share_of
 from isthmus.messages import option
 from isthmus.runtime.execute import recipe_for
-from isthmus.runtime.near.budget import Split, parse_share, split_budget, split_for
+from isthmus.runtime.near.budget import Split, needs_of, split_budget, split_for
 
 if TYPE_CHECKING:
     from isthmus.programs.program import Program
@@ -34,16 +34,21 @@ if TYPE_CHECKING:
 ID_BYTES = {"dense": 16, "int64": 48, "string": 300}
 UNLIMITED = 1 << 62
 LEAST_CHANGES = 256 << 10  # bytes for changes in every budget: some ten thousand changes; less for a small graph
-# One part in sixteen of the memory beyond the minimum is the room for changes, and HELD parts are kept for them.
+# One part in sixteen of the memory beyond the minimum is the capacity for changes, and they are given HELD parts.
 CHANGES = 16
-# Times the room: the changes in the snapshot that is merged, 1; in the current one, and in the next while a batch is
-# applied, FULL of `stream/merger.py` each; those since the merge began, in the merged graph and its next one, FULL - 1
-# each; and as batches that wait for it.
+# Times the capacity: the changes in the snapshot that is merged, 1; in the current one, and in the next while a batch
+# is applied, FULL of `stream/merger.py` each; those since the merge began, in the merged graph and its next one,
+# FULL - 1 each; and as batches that wait for it.
 HELD = 6
 # Copies of the positions of lists: of these three, of the merged graph, and of its next one while it catches up.
 LISTS_HELD = 5
 CHECKED = BLOCK // 8  # bytes of edges per byte of their checksums
 IDS_HELD = 2  # copies of the ids: the merged graph has its own
+
+
+def is_share(memory: str | int | None) -> bool:
+    """Whether a budget is a share of the edges, such as 10%: the others are on disk."""
+    return isinstance(memory, str) and memory.strip().endswith("%")
 
 
 def memory_for_runs(
@@ -72,7 +77,8 @@ def memory_for_runs(
 
 
 def split_of(program: Program, graph: AdvancingGraph, threads: int) -> Split:
-    return split_budget(graph.snapshot, program, UNLIMITED, threads, "auto")
+    device = Cpu()
+    return split_budget(needs_of(program, graph.snapshot, device, threads), UNLIMITED, "auto", device)
 
 
 def counted(graph: AdvancingGraph, program: Program, split: Split) -> int:
@@ -106,7 +112,8 @@ def memory_on_disk(
     buffers += (threads + 2) * sizes.now.staging + tables
     running = [program.running() for program in programs]
     splits = [
-        split_for(program, snapshot, recipe_for(program, session), None, "0%", threads, policy) for program in running
+        split_for(program, snapshot, recipe_for(program, session), session.device, "0%", threads, policy)
+        for program in running
     ]
     there = min((n * program.state_bytes + program.table_bytes(snapshot) for program in running), default=0)
     run = max((split.least for split in splits), default=there)
@@ -116,9 +123,9 @@ def memory_on_disk(
         (sum(snapshot.slots(side) for side in program.sides) * entry_bytes(program, graph) for program in running),
         default=0,
     )
-    share = re.fullmatch(r"\s*([0-9.]+)\s*%\s*", memory) if isinstance(memory, str) else None
-    if share:
-        budget = least + int(edge_bytes * parse_share(share[1]))
+    share = share_of(memory)
+    if share is not None:
+        budget = least + int(edge_bytes * share)
     if budget < least:
         names = ", ".join(program.name for program in programs)
         raise BudgetError(

@@ -24,21 +24,21 @@ from isthmus.graph.overlay.overlay_graph import OverlayGraph
 from isthmus.memory import format_size
 from isthmus.messages import option
 
-FULL = 1.5  # times the room for changes: batches then wait for the merge
-# After a failure, the next try comes with an eighth of the room in further changes, then with a quarter, and so on.
+FULL = 1.5  # times the capacity for changes: batches then wait for the merge
+# After a failure, the next try comes with an eighth of the capacity in further changes, then with a quarter, and so on.
 AGAIN = 8
-# Seconds between tries while there is no room for any batch; the first, doubled up to the last.
+# Seconds between tries while no batch can be applied; the first, doubled up to the last.
 PAUSE, LONGEST = 1.0, 60.0
 
 
 class Merger:
-    """Merges a graph when its changes take more than `room` bytes. Its methods are called with the graph's lock
+    """Merges a graph when its changes take more than `capacity` bytes. Its methods are called with the graph's lock
     held.
     """
 
-    def __init__(self, graph: OverlayGraph, room: int) -> None:
-        self._graph, self._room = graph, room
-        self._due = room  # bytes of changes at which a merge begins
+    def __init__(self, graph: OverlayGraph, capacity: int) -> None:
+        self._graph, self.capacity = graph, capacity
+        self.due = capacity  # bytes of changes at which a merge begins
         self._thread: threading.Thread | None = None
         self._backlog: deque[Edits] = deque()  # batches that the new graph lacks
         self._ready: OverlayGraph | None = None
@@ -49,14 +49,14 @@ class Merger:
         self.merges = 0
         self.notes: list[str] = []
 
-    def make_room(self) -> None:
-        """Before a batch: BudgetError if earlier changes fill all their room, and cannot be merged."""
-        if self._graph.changes_bytes <= FULL * self._room or self._stopped.is_set():
+    def reserve(self) -> None:
+        """Before a batch: merge first if earlier changes fill their memory; BudgetError if that fails."""
+        if self._graph.changes_bytes <= FULL * self.capacity or self._stopped.is_set():
             return
         if self._thread is None and time.monotonic() >= self._not_before:
             self._try()
         self.finish()
-        if self._failures and self._graph.changes_bytes > FULL * self._room:
+        if self._failures and self._graph.changes_bytes > FULL * self.capacity:
             if time.monotonic() >= self._not_before:
                 self._not_before = time.monotonic() + min(LONGEST, PAUSE * 2 ** min(self._refusals, 10))
                 self._refusals += 1
@@ -77,7 +77,7 @@ class Merger:
         if self._thread is not None:
             self._backlog.append(edits)
             self._look()
-        if self._thread is None and self._graph.changes_bytes > self._due:
+        if self._thread is None and self._graph.changes_bytes > self.due:
             self._try()
 
     def _try(self) -> None:
@@ -124,7 +124,7 @@ class Merger:
                     fresh.apply(self._backlog.popleft())
                 self._graph.go_on_from(fresh)
                 self.merges += 1
-                self._due, self._failures, self._refusals, self._not_before = self._room, 0, 0, 0.0
+                self.due, self._failures, self._refusals, self._not_before = self.capacity, 0, 0, 0.0
                 return
             except Exception as error:
                 self._failure = error
@@ -135,7 +135,7 @@ class Merger:
     def _put_off(self, failure: Exception | None) -> None:
         """Try again later, and tell the first failure of several in a row."""
         self._failure = failure
-        self._due = self._graph.changes_bytes + self._room * 2 ** min(self._failures, 10) // AGAIN
+        self.due = self._graph.changes_bytes + self.capacity * 2 ** min(self._failures, 10) // AGAIN
         if not self._failures:
             self.notes.append(f"changes could not be merged into a new store, and stay in memory: {failure}")
         self._failures += 1

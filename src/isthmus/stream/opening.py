@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable
 from contextlib import ExitStack
 from pathlib import Path
-from typing import Any
+from typing import Any, Unpack
 
 from isthmus.errors import OptionError, StoreError
 from isthmus.graph.graph import Graph, open_graph
 from isthmus.messages import option
+from isthmus.runtime.options import refuse_unknown
 from isthmus.runtime.session import check_graph
+from isthmus.stream.context import OPTIONS, StreamOptions
 from isthmus.stream.live import Live
 from isthmus.stream.log.logged import Logged, log_size_of
 from isthmus.stream.log.reader import ReadOnly
@@ -23,14 +25,17 @@ def stream(
     log: str | Path | None = None,
     log_size: str | int | None = None,
     read_only: bool = False,
-    **options: Any,
+    **options: Unpack[StreamOptions],
 ) -> Live:
     """Open a stream on a graph, or on the store at a path.
 
     The graph itself does not change: the stream copies it into memory, or leaves its edges on disk and holds the
     changes. `programs` are the names of algorithms, programs such as `isthmus.SSSP(source=7)`, or programs of your own.
     `memory` limits what the stream holds; edges that do not fit stay on disk, if the graph is a store (`on_disk=True`
-    or `False` overrides this). `threads`, `policy` and `device` are as for a run.
+    or `False` overrides this). For edges on disk it may be a share of them, such as "10%", and `policy` a recipe for
+    reading them. `threads` and `device` are as for a run. On a modelled device or a GPU the host has the edges: then
+    `memory` is the GPU's memory, or a share of the edges for lists that stay near, and `policy` a recipe of
+    `stream/stream_recipes.py`.
 
     `log` is a folder. A batch is on disk there when `apply` returns, and the stream goes on with it when it is opened
     again, with the same graph or with none. Then `programs` are those of the last time, if none are given. `log_size`:
@@ -49,6 +54,7 @@ def stream(
     #> [0 1 2 1]
     ```
     """
+    refuse_unknown("stream", options, ("programs", *OPTIONS, "log", "log_size", "read_only"))
     if log is None and (read_only or log_size is not None):
         raise OptionError(
             f"{'read_only' if read_only else 'log_size'}: expected a folder as well: give {option('log')}"
@@ -72,9 +78,7 @@ def stream(
             raise StoreError(f"{error.filename or log}: {error.strerror}") from error
 
 
-def opened(
-    log: Logged | ReadOnly, graph: Graph | None, programs: Iterable[Any] | None, options: dict[str, Any]
-) -> Live:
+def opened(log: Logged | ReadOnly, graph: Graph | None, programs: Iterable[Any] | None, options: StreamOptions) -> Live:
     """A stream that goes on with a log. The log is closed with it, or now if it cannot be opened."""
     try:
         return Live(graph, log.programs() if programs is None else programs, log=log, **options)

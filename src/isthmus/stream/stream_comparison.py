@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from isthmus.checks import path_of
-from isthmus.devices.choose import device_of, name_of
+from isthmus.devices.choose import device_named
 from isthmus.errors import OptionError
 from isthmus.graph.graph import Graph
 from isthmus.memory import format_size
@@ -180,8 +180,8 @@ def compare_streams(
     refused.
     """
     check_graph("compare_streams", graph)
-    model = device_of(device)
-    if model is None:
+    on = device_named(device)
+    if not on.counts_reads:
         raise OptionError(
             f"device: expected a modelled device or a GPU, such as model:rtx2080ti, got {device!r}, on which "
             f"nothing moves"
@@ -194,7 +194,7 @@ def compare_streams(
     for name in names:
         stream_recipe(name)
     facts = facts_of(graph, updates, memory)
-    found = StreamComparison(name_of(device, model), facts=facts, bandwidth=model.link.bandwidth)
+    found = StreamComparison(on.name, facts=facts, bandwidth=on.profile(graph.snapshot).bandwidth)
     for name in names:
         begin(name)
         with Live(graph, programs, device=device, memory=memory, policy=name, threads=threads) as live:

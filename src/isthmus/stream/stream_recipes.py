@@ -3,13 +3,13 @@ is compared with).
 
 | recipe | lists |
 |---|---|
-| `auto` | by zero-copy, and kept in the hot subgraph when they are read |
+| `auto` | by zero-copy; lists that are read stay in the hot subgraph |
 | `grapin` | by zero-copy; the hot subgraph is loaded when the snapshot advances |
 | `grapin-zc` | by zero-copy |
 | `grapin-page` | through pages of 4 KB, the least recently used evicted |
 | `grapin-recompute` | by zero-copy, and every batch is computed from scratch |
 
-All but the first are as published, except that vertices without a value hear from their in-neighbours. Grapin's release
+All but the first are as published, except that all in-neighbours send to vertices without a value. Grapin's release
 lets every reached vertex send again, and only that explains the volumes of its Table 1; NAME:resend, such as
 `grapin:resend`, does so. On a device a vertex that has lost its parent does not look for another first, unlike on this
 machine: for a hub in far memory that would read a long list once more.
@@ -29,7 +29,7 @@ class StreamRecipe:
     name: str
     words: str
     hot: bool = False
-    on_read: bool = False  # the hot subgraph keeps lists when they are read
+    on_read: bool = False  # lists that are read stay in the hot subgraph
     pages: bool = False
     recomputes: bool = False
     resends: bool = False  # every vertex that has a value sends again after every batch

@@ -15,6 +15,7 @@ from tests.gpus import LazyCard
 import isthmus as ist
 from isthmus.cli.main import main
 from isthmus.devices import choose
+from isthmus.devices.cuda import device as cuda_device
 from isthmus.devices.cuda.gpu_costs import CardCosts
 from isthmus.devices.cuda.measurement import Trial
 from isthmus.errors import OptionError
@@ -49,12 +50,12 @@ def call(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, si
 def card(monkeypatch: pytest.MonkeyPatch) -> LazyCard:
     card = LazyCard()
     monkeypatch.setattr(cuda_module, "found", lambda: ([cuda_module.Found(0, "Lazy RTX", (8, 0))], ""))
-    monkeypatch.setattr(choose, "open_card", lambda number: card)
+    monkeypatch.setattr(cuda_device, "open_card", lambda number: card)
     return card
 
 
 def test_a_gpu_is_measured_remembered_shown_and_forgotten(call: Any, card: LazyCard) -> None:
-    assert choose.device_of("cuda:0").measured is False
+    assert choose.device_named("cuda:0").figures.measured is False
     code, out, err = call("--device", "cuda:0")
     assert (code, err, card.held) == (0, "", {})
     lines = out.splitlines()
@@ -70,8 +71,8 @@ def test_a_gpu_is_measured_remembered_shown_and_forgotten(call: Any, card: LazyC
     ):
         assert [line for line in lines if line.startswith(words)], words
     assert "remembered" in lines[-1]
-    assert choose.device_of("cuda:0").measured is True
-    assert choose.device_of("cuda:0").name == "Lazy RTX"
+    assert choose.device_named("cuda:0").figures.measured is True
+    assert choose.device_named("cuda:0").figures.name == "Lazy RTX"
 
     code, out, _ = call("--device", "cuda:0", "--show")
     assert code == 0 and "just now" in out and "copies from the GPU" in out

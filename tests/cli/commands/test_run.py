@@ -21,7 +21,7 @@ from tests.cli.outcome import slowness
 from tests.gpus import FailingCard
 
 import isthmus as ist
-from isthmus.devices import choose
+from isthmus.devices.cuda import device as cuda_device
 from isthmus.kernels.compile import cuda_module
 from isthmus.policies.recipes import RECIPES
 
@@ -66,7 +66,7 @@ def test_help_names_every_recipe(call: Any) -> None:
 def test_a_gpu_that_fails_ends_the_command_in_one_line(call: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     card, failure = FailingCard(), type("CudaAPIError", (type("CudaDriverError", (Exception,), {}),), {})
     monkeypatch.setattr(cuda_module, "found", lambda: ([cuda_module.Found(0, "lazy", (8, 0))], ""))
-    monkeypatch.setattr(choose, "open_card", lambda number: card)
+    monkeypatch.setattr(cuda_device, "open_card", lambda number: card)
 
     finish, words = card.finish, "[700] Call to cuEventSynchronize results in CUDA_ERROR_ILLEGAL_ADDRESS"
 

@@ -220,9 +220,9 @@ def test_check_compares_with_a_run_from_scratch() -> None:
     with ist.stream(ist.generate("path", vertices=6), [ist.BFS(source=0), ist.PageRank(tol=1e-6)]) as live:
         live.apply(inserts=[(0, 3)])
         assert live.check() == {}
-        live._programs["bfs"].published()[0][4] = 9
-        live._programs["pagerank"].published()[0][2] += 0.01
-        live._publications["bfs"].current._result = live._publications["pagerank"].current._result = None
+        live.batches.programs["bfs"].published()[0][4] = 9
+        live.batches.programs["pagerank"].published()[0][2] += 0.01
+        live.batches.publications["bfs"].current._result = live.batches.publications["pagerank"].current._result = None
         found = live.check()
         assert found["bfs"] == "from scratch, distance of vertex 4 is 2 against 9 of the stream" and "pagerank" in found
 

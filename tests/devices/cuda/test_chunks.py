@@ -10,17 +10,17 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from isthmus.cache.hot_subgraph import VERTEX_BYTES, HotSubgraph
+from isthmus.devices.cuda.chunks import CudaChunkedLists
+from isthmus.devices.cuda.uses import CudaUses
 from tests import sides
 from tests.cache.test_vertex_cache import iterate
 from tests.devices.cuda.test_vertex_cache import small
 from tests.gpus import LazyCard
 
 from isthmus.cache.chunks import ChunkedLists
-from isthmus.cache.hot_subgraph import VERTEX_BYTES, HotSubgraph
-from isthmus.devices.cuda.chunks import CudaChunkedLists
 from isthmus.devices.cuda.gpu_space import CardSpace, RowSpace
 from isthmus.devices.cuda.list_mover import ListMover
-from isthmus.devices.cuda.uses import CudaUses
 from isthmus.threads import Team
 
 __all__ = ["small"]  # a fixture
@@ -118,7 +118,7 @@ def test_lists_that_have_changed_are_patched(monkeypatch: pytest.MonkeyPatch) ->
     """The test of the processor's, on a GPU: only what has changed is copied, unless the list has moved or is not
     there.
     """
-    from tests.stream import test_reads
+    from tests.stream.devices import test_reads
 
     card = LazyCard()
     with CardSpace(card) as space:

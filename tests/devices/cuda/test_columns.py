@@ -11,21 +11,25 @@ from typing import Any
 
 import numpy as np
 import pytest
+from tests.declared import arguments
 from tests.gpus import LazyCard
+from tests.programs.test_pure_result import NETWORK, PROGRAMS
 from tests.programs.ways import columns, skewed
 
 import isthmus as ist
-from isthmus.devices import choose
+from isthmus.devices.cuda import device as cuda_device
 from isthmus.devices.cuda import dlpack
-from isthmus.errors import BudgetError, OptionError
+from isthmus.errors import BudgetError, NotOnGpu, OptionError
 from isthmus.kernels.compile import cuda_module
+from isthmus.programs.catalogue import ALGORITHMS
+from isthmus.runtime.public import function_of
 
 
 @pytest.fixture
 def card(monkeypatch: pytest.MonkeyPatch) -> LazyCard:
     card = LazyCard()
     monkeypatch.setattr(cuda_module, "found", lambda: ([cuda_module.Found(0, "lazy", (8, 0))], ""))
-    monkeypatch.setattr(choose, "open_card", lambda number: card)
+    monkeypatch.setattr(cuda_device, "open_card", lambda number: card)
     return card
 
 
@@ -157,6 +161,54 @@ def test_a_pickled_result_is_on_the_host_alone(card: LazyCard, graph: Any) -> No
     other = pickle.loads(pickle.dumps(result))
     assert not hasattr(other, "__cuda_array_interface__")
     assert np.array_equal(other.filled(), result.filled())
+
+
+def alike(result: Any) -> None:
+    """What the card hands over is what the host has, in every column."""
+    for name in result.columns:
+        filled = result.filled(name)
+        if filled.dtype.kind in "biuf":
+            assert np.array_equal(seen(result.on_gpu(name)), filled, equal_nan=filled.dtype.kind == "f"), name
+
+
+OPTIONS: dict[str, list[dict[str, Any]]] = {
+    "bfs": [{"predecessors": True}, {"depth_limit": 2}],
+    "sssp": [{"predecessors": True}],
+    "pagerank": [{"iterations": 4}, {"dangling": {1: 1.0}}, {"weight": True}, {"personalization": {1: 1.0}}],
+    "katz": [{"normalized": False}],
+    "php": [{"weight": True}],
+    "personalized_pagerank": [{"weight": True}],
+    "circuit": [{"currents": {3: 0.5}}],
+}  # beside the usual ones
+
+
+@pytest.mark.parametrize("order", ["natural", "hub"])
+@pytest.mark.parametrize("name", [name for name in ALGORITHMS.names() if name != "nn_inference"])
+def test_every_algorithm_hands_over_what_the_host_has(name: str, order: str, card: LazyCard, tmp_path: Any) -> None:
+    edges = columns(skewed(lambda draw: draw.randint(1, 9)))
+    graph = ist.ingest(edges, tmp_path / "g.isthmus", order=order, vertices=400)
+    given = arguments(ALGORITHMS[name], graph.snapshot)
+    assert given is not None
+    for more in ({}, *OPTIONS.get(name, [])):
+        result = function_of(ALGORITHMS[name])(graph, **{**given, **more}, device="cuda:0")
+        assert result.summary()["device"] == "cuda:0"
+        alike(result)
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_every_program_hands_over_what_the_host_has(name: str, card: LazyCard, graph: Any) -> None:
+    program = PROGRAMS[name](weighted := ist.read(columns(skewed(lambda draw: draw.randint(1, 9))), vertices=400))
+    try:
+        result = ist.run(program, weighted, device="cuda:0")
+    except NotOnGpu:
+        assert name in ("pagerank, pulling", "pagerank, weights")  # in place, by loops of the processor
+        return
+    alike(result)
+
+
+def test_a_network_hands_over_what_the_host_has(card: LazyCard) -> None:
+    result = ist.nn_inference(ist.read(NETWORK), np.ones((3, 2)), [2, 2, 1], device="cuda:0")
+    assert np.array_equal(seen(result.on_gpu()), result.filled())
 
 
 def test_an_algorithm_of_several_passes_keeps_the_memory_of_the_last_alone(card: LazyCard, graph: Any) -> None:

@@ -10,11 +10,11 @@ from tests.gpus import LazyCard
 from tests.programs.ways import columns, skewed
 
 import isthmus as ist
-from isthmus.devices import choose
+from isthmus.devices import run_clock
+from isthmus.devices.cuda import device as cuda_device
 from isthmus.devices.cuda.frontier import CudaFrontier
 from isthmus.devices.cuda.gpu_lists import CardLists
 from isthmus.devices.cuda.worker import OnCard
-from isthmus.devices.model import run_clock
 from isthmus.graph.lists import Lists
 from isthmus.graph.partition import cut
 from isthmus.kernels.compile import cuda_module
@@ -80,7 +80,7 @@ def test_the_host_reads_no_marks_to_count_followed_edges(
     graph = ist.read(columns(skewed()), vertices=400)
     monkeypatch.setattr(cuda_module, "found", lambda: ([cuda_module.Found(0, "lazy", (8, 0))], ""))
     card = LazyCard()
-    monkeypatch.setattr(choose, "open_card", lambda number: card)
+    monkeypatch.setattr(cuda_device, "open_card", lambda number: card)
     by_host, by_card = [], []
     marked, counted = run_clock.marked_edges, CudaFrontier.counted_edges
 

@@ -12,12 +12,12 @@ import pytest
 from tests.gpus import LazyCard
 
 import isthmus as ist
-from isthmus.devices import choose
+from isthmus.devices.cuda import device as cuda_device
 from isthmus.devices.cuda.host_memory import FarMemory
 from isthmus.devices.cuda.kernels.skeleton import LINE
 from isthmus.graph.store.files import BLOCK, aligned_empty
 from isthmus.kernels.compile import cuda_module
-from isthmus.runtime.near import whole_arrays
+from isthmus.link import whole_arrays
 
 
 @pytest.fixture
@@ -115,7 +115,7 @@ def test_the_host_holds_edges_once(tmp_path: Path, policy: str, managed: bool, m
                 card = LazyCard()
                 with monkeypatch.context() as patch:
                     patch.setattr(cuda_module, "found", lambda: ([cuda_module.Found(0, "lazy", (8, 0))], ""))
-                    patch.setattr(choose, "open_card", lambda number, card=card: card)
+                    patch.setattr(cuda_device, "open_card", lambda number, card=card: card)
                     tracemalloc.start()
                     ist.bfs(held, 0, device="cuda:0", policy=policy, memory="10%")
                     peaks[edges, kind] = tracemalloc.get_traced_memory()[1]

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from isthmus.devices.model.figures import SECTIONS, Device, builtin, find, parse
+from isthmus.devices.model.figures import SECTIONS, GpuFigures, builtin, find, parse
 from isthmus.errors import OptionError
 
 NAMES = ["a100", "a5000", "gh200", "gtx1080", "h100", "p100", "rtx2080ti"]
@@ -194,7 +194,7 @@ def test_pages_of_a_few_bytes() -> None:
 
 
 def test_whole_numbers_may_stand_for_seconds_and_rates() -> None:
-    device: Device = parse(changed("back_bandwidth", '{ value = 9000000000, source = "x" }'), "mine.toml")
+    device: GpuFigures = parse(changed("back_bandwidth", '{ value = 9000000000, source = "x" }'), "mine.toml")
     assert device.link.back_bandwidth == 9e9 and isinstance(device.link.back_bandwidth, float)
 
 

@@ -40,7 +40,7 @@ def covering(lists: ListSpans) -> Extents:
 
 
 def arrived(extents: Extents, buffer: Array) -> None:
-    for section, offset, length, place in zip(*(column.tolist() for column in extents.columns), strict=True):
+    for section, offset, length, place in extents.each():
         expected = (TARGETS, WEIGHTS)[section].view(np.uint8)[offset : offset + length]
         assert np.array_equal(buffer[place : place + expected.size], expected)
 

@@ -18,9 +18,7 @@ from tests.programs.ways import BUDGETS, HOW, columns, skewed, tight_ways
 
 import isthmus as ist
 from isthmus.errors import OptionError
-from isthmus.graph.lists import Lists
 from isthmus.kernels.scores import sweeps
-from isthmus.programs.program import Facts
 from isthmus.programs.scores import ranking
 from isthmus.threads import Team
 
@@ -397,15 +395,14 @@ def test_options_that_make_no_sense():
 
 @pytest.mark.parametrize("n", [1, 2, 3, 4, 5, 17, 1000])
 def test_shares_become_doubles_where_they_lie(n):
+    expected = np.random.default_rng(n).random(n).astype(np.float32)
+    single = np.empty(n).view(np.float32)
+    single[:n] = expected
     team = Team(2)
-    facts = Facts(n, Lists.of(np.arange(n + 1)), None, int, lambda: None, True, team, lambda: np.ones(n, np.uint32))
-    ranks = np.random.default_rng(n).random(n)
-    before = ranks.astype(np.float32)
-    shares = ranking.Ranking(facts, None, None, False, 0.85, 1e-6, 10, ranks, np.empty(n))
-    shares._double()
-    assert shares.shares.dtype == np.float64
-    assert np.array_equal(shares.shares, before)
+    doubles = ranking.as_doubles(single, n, team)
     team.close()
+    assert doubles.dtype == np.float64 and np.may_share_memory(doubles, single)
+    assert np.array_equal(doubles, expected)
 
 
 def test_two_threads_add_to_the_same_vertices(crowd, wrapped):

@@ -507,12 +507,12 @@ def test_programs_that_use_all_memory_go_on_with_what_they_had(name, undirected,
 
 
 def test_a_default_budget_that_has_shrunk_is_as_before(undirected, folder, monkeypatch):
-    from isthmus.runtime.near import budget
+    from isthmus.devices import cpu
 
     expected = ist.label_propagation(undirected, 4, **FAR)
-    monkeypatch.setattr(budget, "available", lambda: 10**7)
+    monkeypatch.setattr(cpu, "available", lambda: 10**7)
     stopped(lambda g, **how: ist.label_propagation(g, 4, **how), undirected, folder, 2, memory=None, policy="filter")
-    monkeypatch.setattr(budget, "available", lambda: 10**7 - 10**5)
+    monkeypatch.setattr(cpu, "available", lambda: 10**7 - 10**5)
     result = ist.label_propagation(undirected, 4, checkpoint=folder, policy="filter")
     assert_same("label_propagation", expected, result)
     assert result.summary()["memory"]["budget"] == int(10**7 * 0.6)

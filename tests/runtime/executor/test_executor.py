@@ -1,4 +1,7 @@
-"""Carrying out schedules: each unit fetched and run, in order; nothing hangs, nothing is lost, whatever goes wrong."""
+"""Carrying out schedules: each unit fetched and run, in order; nothing hangs, nothing is lost, whatever goes wrong.
+
+Of `runtime/executor/executor.py`, `runtime/executor/readers.py` and `runtime/executor/clocked_executor.py`.
+"""
 
 from __future__ import annotations
 
@@ -14,6 +17,7 @@ import pytest
 from tests import sides
 
 import isthmus as ist
+from isthmus.cache.cache import Cache
 from isthmus.engines.compaction import Compaction
 from isthmus.engines.engine import Delivery, Rows, Task
 from isthmus.engines.filter import Filter
@@ -22,13 +26,16 @@ from isthmus.errors import StoreError
 from isthmus.link.link import Link
 from isthmus.link.ssd import SsdLink
 from isthmus.runtime.executor.buffers import Buffers
-from isthmus.runtime.executor.executor import Executor
-from isthmus.runtime.executor.schedule_run import ScheduleRun, Transfers
+from isthmus.runtime.executor.clocked_executor import ClockedExecutor, Transfers
+from isthmus.runtime.executor.executor import Executor, InlineExecutor
+from isthmus.runtime.executor.readers import Readers
 from isthmus.runtime.executor.task_work import TaskWork
-from isthmus.runtime.executor.work import Work
+from isthmus.runtime.executor.work import StayingWork, Work
+from isthmus.runtime.near.near_memory import Pipeline
+from isthmus.runtime.trace.iteration import Iteration
 from isthmus.schedule.levels import Levels
 from isthmus.schedule.plain import Plain
-from isthmus.schedule.schedule import NEAR, NONE, RUNNING, UnitStates
+from isthmus.schedule.schedule import NEAR, RUNNING, UnitStates
 from isthmus.schedule.settling_order import NOTHING, Settling
 from isthmus.threads import Team, uninterrupted
 
@@ -89,6 +96,42 @@ class Edges:
         return []
 
 
+class Threads:
+    """Readers and a team that carry out one schedule after another."""
+
+    def __init__(self, link, team):
+        self.link, self.team, self.readers = link, team, Readers(link)
+        self.ahead = None
+
+    def begun(self, kind, schedule, work, runner, units):
+        return kind(schedule, work, runner or work, units, self.readers)
+
+    def carry_out(self, schedule, work, units, ahead=False, runner=None, here=False):
+        executor, self.ahead = self.ahead, None
+        if executor is None or not executor.continue_with(schedule, work):
+            executor = self.begun(InlineExecutor if here else Executor, schedule, work, runner, units)
+        if ahead:
+            self.ahead = executor.fetch_ahead()
+        return executor.run(self.team)
+
+    def drop_ahead(self):
+        executor, self.ahead = self.ahead, None
+        if executor is not None:
+            executor.drop()
+
+    @property
+    def names(self):
+        """Of the readers that live."""
+        return [thread.name for thread in threading.enumerate() if thread.name.startswith("isthmus-reader")]
+
+
+class Counted(Cache):
+    """Holds nothing, and notes what it is offered."""
+
+    def __init__(self, done):
+        self.keep = done.append
+
+
 class Run:
     """An executor over made-up edges, one iteration after another."""
 
@@ -98,7 +141,7 @@ class Run:
         self.count = buffers
         self.buffers = Buffers([self.far.buffer(blocks) for _ in range(buffers)])
         self.team = Team(threads)
-        self.executor = Executor(self.link, self.team)
+        self.executor = Threads(self.link, self.team)
         self.engine = engine or Filter()
         self.frontier = self.far.frontier(None)
         self.room = (blocks - 12) * sides.BLOCK
@@ -113,14 +156,11 @@ class Run:
         """One iteration; the edges that came."""
         self.worker.found, tasks = sides.Edges(), self.tasks(chosen)
         self.done.clear()
-        work = TaskWork(
-            tasks, [], self.frontier, self.link, self.buffers, self.worker, self.done.append, self.unused.append
-        )
+        cache, readers = Counted(self.done), self.executor.readers
+        pipeline = Pipeline([self.far.side], self.link, {}, self.buffers, readers, cache=cache)
+        work = TaskWork(tasks, [], self.frontier, pipeline, Iteration(0, 0), self.unused)
         given = Plain(range(len(tasks))), work, UnitStates(len(tasks))
-        if here:
-            self.executor.carry_out_here(*given, False)
-        else:
-            self.executor.carry_out(*given, False, ahead)
+        self.executor.carry_out(*given, ahead and not here, self.worker, here)
         return self.worker.found
 
     def free(self):
@@ -129,7 +169,7 @@ class Run:
 
     def close(self):
         self.buffers.close()
-        self.executor.close()
+        self.executor.readers.close()
 
     def __enter__(self):
         return self
@@ -172,7 +212,7 @@ def test_members_that_fetch_for_themselves(engine, threads):
         for _ in range(8):
             assert run.carry_out(here=True) == expected
         assert run.free() == 2
-        assert run.executor._threads == [], "no reader was needed"
+        assert run.executor.names == [], "no reader was needed"
 
 
 def test_tasks_come_in_order():
@@ -308,7 +348,7 @@ def test_closing_at_any_moment(runs, held_up):
         start = time.monotonic()
         run.close()
         assert time.monotonic() - start < 30
-        assert run.executor._threads == []
+        assert run.executor.names == []
 
 
 @pytest.mark.parametrize("here", [False, True])
@@ -349,14 +389,16 @@ class Units(Work):
     pending.
     """
 
-    def __init__(self, count, stays=False, deliveries=1, pieces=1, again_runs=0, wakes=None):
+    frontier = None
+
+    def __init__(self, count, deliveries=1, pieces=1, again_runs=0, wakes=None):
         self.far = sides.far([1])
-        self.stays, self.deliveries, self.count, self.again_runs = stays, deliveries, pieces, again_runs
+        self.deliveries, self.count, self.again_runs = deliveries, pieces, again_runs
         self.wakes = wakes or {}
         self.fetched_units, self.runs, self.ended, self.places = [], Counter(), [], set()
         self.left = Counter()
         self.lock = threading.Lock()
-        self.unit_states = None
+        self.units = None
         self.inside = self.most_inside = 0
         self.places_used = 0
 
@@ -368,15 +410,10 @@ class Units(Work):
     def fetch(self, unit, channel):
         with self.lock:
             self.fetched_units.append(unit)
-            assert not self.stays or unit in self.places
-        if not self.stays:
-            yield from (self.delivery(unit) for _ in range(self.deliveries))
+        yield from (self.delivery(unit) for _ in range(self.deliveries))
 
-    def pieces(self, unit, delivery):
-        if self.stays:
-            assert unit in self.places, "only what is near can run"
-            if self.unit_states is not None:
-                self.unit_states.pending[unit] = NOTHING
+    def pieces(self, delivery, frontier):
+        unit = int(delivery.task.partitions[0])
 
         def work(member):
             with self.lock:
@@ -389,20 +426,36 @@ class Units(Work):
 
         return [work] * self.count
 
-    def again(self, unit, delivery):
+    def again(self, delivery, frontier):
         with self.lock:
             self.left[id(delivery)] += 1
             more = self.left[id(delivery)] <= self.again_runs
-        return self.pieces(unit, delivery) if more else []
+        return self.pieces(delivery, frontier) if more else []
 
     def finished(self, unit, delivery):
         with self.lock:
             self.ended.append(unit)
-            if self.unit_states is not None:
+            if self.units is not None:
                 for other in self.wakes.pop(unit, ()):
-                    self.unit_states.pending[other] = float(other)
+                    self.units.pending[other] = float(other)
 
-    def kept(self, unit):
+
+class StayingUnits(Units, StayingWork):
+    """Units that stay near."""
+
+    def fetch(self, unit, channel):
+        assert unit in self.places
+        assert list(super().fetch(unit, channel))
+        return iter(())
+
+    def pieces(self, delivery, frontier):
+        unit = int(delivery.task.partitions[0])
+        assert unit in self.places, "only what is near can run"
+        if self.units is not None:
+            self.units.pending[unit] = NOTHING
+        return super().pieces(delivery, frontier)
+
+    def near_delivery(self, unit):
         return self.delivery(unit)
 
     def reserve(self, unit):
@@ -416,9 +469,9 @@ class Units(Work):
 @pytest.fixture(params=[1, 2, 4], ids="{} threads".format)
 def executor(request):
     team = Team(request.param)
-    executor = Executor(sides.far([1]).link, team)
+    executor = Threads(sides.far([1]).link, team)
     yield executor
-    executor.close()
+    executor.readers.close()
     team.close()
 
 
@@ -430,7 +483,7 @@ def test_many_tiny_units(executor, here, deliveries, pieces):
     for _ in range(5):
         work = Units(count, deliveries=deliveries, pieces=pieces)
         given = Plain(range(count)), work, UnitStates(count)
-        executor.carry_out_here(*given, False) if here else executor.carry_out(*given)
+        executor.carry_out(*given, here=here)
         assert sorted(work.fetched_units) == list(range(count))
         assert Counter(work.ended) == Counter({unit: deliveries for unit in range(count) if deliveries})
         assert work.runs == Counter({unit: deliveries * pieces for unit in range(count) if deliveries * pieces})
@@ -439,7 +492,7 @@ def test_many_tiny_units(executor, here, deliveries, pieces):
 @pytest.mark.parametrize("here", [False, True])
 def test_threads_begin_before_they_fetch(executor, here, monkeypatch):
     begun = set()
-    monkeypatch.setattr(executor._link, "begin_thread", lambda: begun.add(threading.get_ident()))
+    monkeypatch.setattr(executor.link, "begin_thread", lambda: begun.add(threading.get_ident()))
 
     class Begun(Units):
         def fetch(self, unit, channel):
@@ -447,8 +500,8 @@ def test_threads_begin_before_they_fetch(executor, here, monkeypatch):
             return super().fetch(unit, channel)
 
     given = Plain(range(20)), Begun(20), UnitStates(20)
-    executor.carry_out_here(*given, False) if here else executor.carry_out(*given)
-    assert begun >= {threading.get_ident(), *(thread.ident for thread in executor._team._threads)}
+    executor.carry_out(*given, here=here)
+    assert begun >= {threading.get_ident(), *(thread.ident for thread in executor.team._threads)}
 
 
 def test_an_interrupt_while_readers_end_comes_up_after_them(executor):
@@ -461,20 +514,19 @@ def test_an_interrupt_while_readers_end_comes_up_after_them(executor):
             go_on.wait()
             return iter(())
 
-    schedule_run = ScheduleRun(Plain([0]), Slow(1), UnitStates(1), executor)
-    schedule_run.begin(schedule_run.schedule)
+    executor.begun(Executor, Plain([0]), Slow(1), None, UnitStates(1)).order()
     reading.wait()
     main = threading.main_thread().ident
 
     def close():
         signal.pthread_kill(main, signal.SIGINT)  # which waits for this
         threading.Timer(0.1, go_on.set).start()
-        executor.close()
+        executor.readers.close()
 
     with pytest.raises(KeyboardInterrupt):
         uninterrupted(close)
     assert go_on.is_set()
-    assert executor._threads == []
+    assert executor.names == []
 
 
 def test_units_run_again_at_once(executor):
@@ -496,21 +548,21 @@ def test_units_that_run_alone_run_again_before_the_next(executor, here, monkeypa
                 assert self.buffers.acquire(timeout=60)
                 yield delivery
 
-        def pieces(self, unit, delivery):
+        def pieces(self, delivery, frontier):
             with self.lock:
                 assert not self.inside
-                order.append(unit)
-            return super().pieces(unit, delivery)
+                order.append(int(delivery.task.partitions[0]))
+            return super().pieces(delivery, frontier)
 
         def finished(self, unit, delivery):
             super().finished(unit, delivery)
             self.buffers.release()
 
-    monkeypatch.setattr(executor._link, "readers", 1)  # as a modelled link has, so that units arrive in order
+    monkeypatch.setattr(executor.link, "readers", 1)  # as a modelled link has, so that units arrive in order
     order: list[int] = []
     work = Alone(20, deliveries=4, pieces=3, again_runs=10**9)
     given = Plain(range(20), [unit % 3 for unit in range(20)], alone=True), work, UnitStates(20)
-    executor.carry_out_here(*given, False) if here else executor.carry_out(*given)
+    executor.carry_out(*given, here=here)
     assert work.runs == Counter({unit: 4 * 3 * (1 + unit % 3) for unit in range(20)})
     assert order == [unit for unit in range(20) for _ in range(4 * (1 + unit % 3))]
     assert len(work.ended) == 80
@@ -526,73 +578,67 @@ def test_many_iterations_fetched_ahead(executor):
         def dropped(self, delivery):
             dropped.append(int(delivery.task.partitions[0]))
 
-    dropped = []
+    dropped, runner = [], Units(7)
     for turn in range(120):
         work = Same(7, pieces=1 + turn // 5 % 2)
-        executor.carry_out(Plain(range(7)), work, UnitStates(7), False, ahead=turn % 3 > 0)
+        runner.count = work.count
+        runner.runs.clear()
+        executor.carry_out(Plain(range(7)), work, UnitStates(7), turn % 3 > 0, runner)
         assert sorted(work.ended) == list(range(7))
-        assert set(work.runs.values()) == {work.count}
+        assert runner.runs == Counter(dict.fromkeys(range(7), work.count))
     executor.drop_ahead()
     assert dropped, "some of it was for nothing"
 
 
 def test_nothing_to_do_is_over_at_once(executor):
-    for carry_out in (executor.carry_out, lambda *given: executor.carry_out_here(*given, False)):
-        assert carry_out(Plain([]), Units(0), UnitStates(0))[1] == 0
+    for here in (False, True):
+        assert executor.carry_out(Plain([]), Units(0), UnitStates(0), here=here)[1] == 0
 
 
-@pytest.mark.parametrize("moment", ["look", "choose"])
-def test_what_comes_between_the_look_and_the_check_for_done_runs(moment):
+@pytest.mark.parametrize("moment", ["run", "done"])
+def test_what_comes_after_the_look_at_arrivals_runs(executor, moment):
     """All of a unit arrives after the arrivals were looked at and before the schedule is asked whether it is done."""
-    team, work, ready = Team(1), Units(1), threading.Event()
-    link = sides.far([1]).link
-    executor = Executor(link, team)
+    asked, arrived = threading.Event(), threading.Event()
+
+    class Read(Units):
+        def fetch(self, unit, channel):
+            assert asked.wait(60)
+            yield from super().fetch(unit, channel)
+            arrived.set()
 
     class Late(Plain):
-        def run(self, unit_states):
-            found = super().run(unit_states)
-            if found == NONE and not ready.is_set():
-                until(lambda: schedule_run.arrivals.qsize() > 0)  # the delivery, while the lock is held
-                ready.set()
+        def run(self, units):
+            found = super().run(units)
+            self.let_it_arrive("run")
             return found
 
-    schedule_run = ScheduleRun(Late([0]), work, UnitStates(1), executor)
-    if moment == "look":
-        schedule_run._send = lambda unit: None
-        schedule_run.begin(schedule_run.schedule)
-        schedule_run.arrivals.put((0, work.delivery(0)))
-        schedule_run.unit_states.arrived(0)  # and not ready: it has not been taken from the arrivals
-        choose = schedule_run._choose
-        drained = iter([True])
+        def done(self, units):
+            """The first time, as if the reader had also noted that the unit is near."""
+            first = not arrived.is_set()
+            self.let_it_arrive("done")
+            return (first and moment == "done") or super().done(units)
 
-        def unseen():
-            """As if the look at arrivals had been before they came."""
-            assert next(drained, None) is None or schedule_run.schedule.done(schedule_run.unit_states)
-            return choose()
+        def let_it_arrive(self, now):
+            if now == moment:
+                asked.set()
+                assert arrived.wait(60)
 
-        schedule_run._choose = unseen
-        with schedule_run._lock:
-            assert schedule_run._choose() == NONE
-        assert not schedule_run.over, "a delivery is waiting"
-        schedule_run._choose = choose
-    else:
-        schedule_run.begin(schedule_run.schedule)
-    schedule_run.member(0)
+    work = Read(1)
+    executor.carry_out(Late([0]), work, UnitStates(1))
     assert work.ended == [0]
-    executor.close()
 
 
 # Schedules whose units stay near
 
 
 def levels_of(count, near, room, k, wanted=None):
-    unit_states = UnitStates(count, near)
-    unit_states.room = room - int(near.sum())
-    unit_states.pending[:] = 1
+    units = UnitStates(count, near)
+    units.free = room - int(near.sum())
+    units.pending[:] = 1
     wanted = np.ones(count, np.bool_) if wanted is None else wanted
-    work = Units(count, stays=True, pieces=2)
+    work = StayingUnits(count, pieces=2)
     work.places = set(np.flatnonzero(near).tolist())
-    return Levels(wanted, k), work, unit_states
+    return Levels(wanted, k), work, units
 
 
 @pytest.mark.parametrize("room", [2, 3, 8])
@@ -600,48 +646,48 @@ def test_levels_over_readers(executor, room):
     """Every partition runs at least once and at most k times; one at a time, within the room there is."""
     for turn in range(20):
         near = np.arange(30) % 13 == 0 if room == 8 else np.zeros(30, np.bool_)
-        schedule, work, unit_states = levels_of(30, near, room, k=3, wanted=np.arange(30) % 5 != turn % 5)
-        executor.carry_out(schedule, work, unit_states)
+        schedule, work, units = levels_of(30, near, room, k=3, wanted=np.arange(30) % 5 != turn % 5)
+        executor.carry_out(schedule, work, units)
         runs = np.array([work.runs[unit] // 2 for unit in range(30)])
-        wanted = schedule._wanted
+        wanted = np.arange(30) % 5 != turn % 5
         assert ((runs[wanted] >= 1) & (runs[wanted] <= 3)).all()
         assert not runs[~wanted].any()
         assert work.places_used <= room
         assert sorted(work.fetched_units) == np.flatnonzero(wanted & ~near).tolist(), "each once"
-        assert unit_states.runs.tolist() == runs.tolist()
+        assert units.runs.tolist() == runs.tolist()
 
 
 @pytest.mark.parametrize("room", [2, 5])
 def test_settling_over_readers(executor, room):
     """Runs make others wait, near and far; it ends when nothing waits, and everything that was woken has run."""
     for turn in range(20):
-        unit_states = UnitStates(24)
-        unit_states.pending[:] = NOTHING
-        unit_states.pending[turn] = 0.0
-        unit_states.room = room
+        units = UnitStates(24)
+        units.pending[:] = NOTHING
+        units.pending[turn] = 0.0
+        units.free = room
         wakes = {unit: [(unit + 1) % 24, (5 * unit + turn) % 24] for unit in range(24)}
-        work = Units(24, stays=True, wakes=dict(wakes))
-        work.unit_states = unit_states
-        executor.carry_out(Settling(executor._team.size, 1 << 30), work, unit_states)
+        work = StayingUnits(24, wakes=dict(wakes))
+        work.units = units
+        executor.carry_out(Settling(executor.team.size, 1 << 30), work, units)
         assert set(work.runs) == set(range(24)), "the wave went all round"
-        assert (unit_states.pending == NOTHING).all()
+        assert (units.pending == NOTHING).all()
         assert work.places_used <= room
-        assert not unit_states.coming
-        assert not unit_states.running
+        assert not units.coming
+        assert not units.running
 
 
 def test_settling_pauses_and_goes_on(executor):
     """What waits, and what is near, is as it was."""
-    unit_states = UnitStates(10)
-    unit_states.pending[:] = NOTHING
-    unit_states.pending[0], unit_states.room = 0.0, 4
-    work = Units(10, stays=True, wakes={unit: [unit + 1] for unit in range(9)})
-    work.unit_states = unit_states
+    units = UnitStates(10)
+    units.pending[:] = NOTHING
+    units.pending[0], units.free = 0.0, 4
+    work = StayingUnits(10, wakes={unit: [unit + 1] for unit in range(9)})
+    work.units = units
     pauses = 0
-    while (unit_states.pending < NOTHING).any():
-        before = unit_states.total_runs
-        executor.carry_out(Settling(executor._team.size, before + 3), work, unit_states)
-        assert 0 < unit_states.total_runs - before <= 3 + executor._team.size
+    while (units.pending < NOTHING).any():
+        before = units.total_runs
+        executor.carry_out(Settling(executor.team.size, before + 3), work, units)
+        assert 0 < units.total_runs - before <= 3 + executor.team.size
         pauses += 1
     assert pauses >= 3
     first_runs = list(dict.fromkeys(work.ended))
@@ -655,8 +701,8 @@ def test_settling_pauses_and_goes_on(executor):
 def test_an_error_where_units_stay(executor, schedule):
     given = levels_of(20, np.zeros(20, np.bool_), 4, 3)
     if schedule == "settling":
-        given = Settling(executor._team.size, 1 << 30), *given[1:]
-        given[1].unit_states = given[2]
+        given = Settling(executor.team.size, 1 << 30), *given[1:]
+        given[1].units = given[2]
     finished = given[1].finished
     given[1].finished = lambda unit, delivery: 1 / 0 if unit == 9 else finished(unit, delivery)
     with pytest.raises(ZeroDivisionError):
@@ -693,11 +739,11 @@ class Clocked(Transfers):
             self.entered.release()
 
 
-class ClockedUnits(Units):
+class ClockedUnits(StayingUnits):
     """Whose runs take time by the clock."""
 
     def __init__(self, count, clock):
-        super().__init__(count, stays=True, pieces=3)
+        super().__init__(count, pieces=3)
         self.clock = clock
 
     def finished(self, unit, delivery):
@@ -708,12 +754,12 @@ class ClockedUnits(Units):
 
 
 def clocked(executor, room):
-    _, _, unit_states = levels_of(12, np.zeros(12, np.bool_), room, 3)
+    _, _, units = levels_of(12, np.zeros(12, np.bool_), room, 3)
     clock = Clocked()
     work = ClockedUnits(12, clock)
-    executor.carry_out_clocked(Levels(np.ones(12, np.bool_), 3), work, unit_states, clock, False)
-    assert (unit_states.runs > 0).all()
-    assert not (unit_states.places == RUNNING).any()
+    ClockedExecutor(clock, Levels(np.ones(12, np.bool_), 3), work, work, units, executor.readers).run(executor.team)
+    assert (units.runs > 0).all()
+    assert not (units.places == RUNNING).any()
     assert work.places_used <= room
     return clock.log
 
@@ -722,7 +768,7 @@ def clocked(executor, room):
 def test_a_clock_decides_alike_however_many_threads_there_are(executor, room):
     """What runs again, what is evicted and when time passes depends on the clock alone."""
     alone = Team(1)
-    expected = clocked(Executor(executor._link, alone), room)
+    expected = clocked(Threads(executor.link, alone), room)
     assert ("run", 0) in expected
     assert any(kind == "wait" for kind, _ in expected)
     assert sum(kind == "run" for kind, _ in expected) > 12, "some ran again"
@@ -731,10 +777,11 @@ def test_a_clock_decides_alike_however_many_threads_there_are(executor, room):
 
 
 def test_places_after_a_clock_are_near(executor):
-    _, _, unit_states = levels_of(4, np.zeros(4, np.bool_), 4, 2)
+    _, _, units = levels_of(4, np.zeros(4, np.bool_), 4, 2)
     clock = Clocked()
-    executor.carry_out_clocked(Levels(np.ones(4, np.bool_), 2), ClockedUnits(4, clock), unit_states, clock, False)
-    assert unit_states.places.tolist() == [NEAR] * 4
+    work = ClockedUnits(4, clock)
+    ClockedExecutor(clock, Levels(np.ones(4, np.bool_), 2), work, work, units, executor.readers).run(executor.team)
+    assert units.places.tolist() == [NEAR] * 4
 
 
 @pytest.fixture(scope="module")

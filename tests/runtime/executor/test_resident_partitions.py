@@ -12,11 +12,11 @@ import numpy as np
 import pytest
 
 import isthmus as ist
+from isthmus.devices import cpu
 from isthmus.devices.model.resource_clock import Clock
 from isthmus.link.link import Moved
 from isthmus.runtime.executor import resident_partitions
 from isthmus.runtime.executor.resident_partitions import ClockedTransfers, PackedLists, StayingPartitions
-from isthmus.runtime.near import budget
 
 DEVICE: dict[str, Any] = {"device": "model:rtx2080ti", "policy": "scaph", "memory": "40%"}
 
@@ -31,7 +31,7 @@ def graph(tmp_path_factory: pytest.TempPathFactory) -> Any:
 
 @pytest.fixture(autouse=True)
 def small(sized: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(budget, "ENOUGH", 16 << 10)
+    monkeypatch.setattr(cpu, "ENOUGH", 16 << 10)
     sized(smallest_partition=4096, least_buffer=16 << 10, modelled_buffer=16 << 10, piece=500)
 
 
@@ -87,10 +87,10 @@ def test_a_rerun_follows_all_marked_vertices_it_can(graph: Any, tmp_path: Any, m
     found: list[tuple[bool, int]] = []
     pieces = StayingPartitions.pieces
 
-    def spy(self: StayingPartitions, unit: int, delivery: Any) -> Any:
-        made = pieces(self, unit, delivery)
-        if self._unit_states.runs[unit]:
-            found.append((self._frontier.list is not None, len(made)))
+    def spy(self: StayingPartitions, delivery: Any, frontier: Any) -> Any:
+        made = pieces(self, delivery, frontier)
+        if self._units.runs[delivery.task.partitions[0]]:
+            found.append((frontier.list is not None, len(made)))
         return made
 
     monkeypatch.setattr(StayingPartitions, "pieces", spy)

@@ -225,8 +225,8 @@ def test_a_member_without_work_brings_what_comes_next(grid, monkeypatch):
     """Which happens when one waits for another, so not in every run."""
     foreseen, look = [], Settling._foreseen
 
-    def spy(self, unit_states):
-        foreseen.append(look(self, unit_states))
+    def spy(self, units):
+        foreseen.append(look(self, units))
         return foreseen[-1]
 
     monkeypatch.setattr(Settling, "_foreseen", spy)

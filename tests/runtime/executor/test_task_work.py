@@ -15,10 +15,10 @@ from tests import sides
 from tests.programs.ways import columns, skewed, small_sizes
 
 import isthmus as ist
+from isthmus.devices.worker import Worker
 from isthmus.policies import recipes
 from isthmus.policies.policy import FILTER, Fixed
 from isthmus.policies.recipes import UNTIL_SETTLED, Recipe
-from isthmus.runtime.executor.worker import Worker
 
 INF = float("inf")
 THRESHOLD = 1e-9

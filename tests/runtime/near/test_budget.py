@@ -5,20 +5,27 @@ from __future__ import annotations
 import json
 import re
 import tracemalloc
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import pytest
+from isthmus.cache.vertex_cache import VERTEX_BYTES
+from tests.gpus import LazyCard
 from tests.processes import process
 
 import isthmus as ist
-from isthmus.cache.vertex_cache import VERTEX_BYTES
+from isthmus.devices import cpu
+from isthmus.devices.cpu import Cpu, checksum_bytes
+from isthmus.devices.cuda.device import CudaGpu
+from isthmus.devices.model import device as model_device
+from isthmus.devices.model.device import ModelledGpu
+from isthmus.devices.model.figures import find
 from isthmus.errors import BudgetError, OptionError
 from isthmus.memory import format_size
-from isthmus.runtime.near import budget
-from isthmus.runtime.near.budget import Split, checksum_bytes, most_staging, split_budget, split_for
+from isthmus.runtime.near.budget import Split, most_staging, needs_of, split_budget, split_for
 
 # With plain numbers: a graph of 1,000 vertices with 100 MB of targets and 200 MB of weights on each side.
 
@@ -65,8 +72,26 @@ def program(weights: bool = False, **changes: Any) -> Any:
     return SimpleNamespace(**{**usual, **changes})
 
 
-def planned(memory: Any, policy: str = "filter", of: Any = None, graph: Any = None, **given: Any) -> Split:
-    return split_budget(graph or Numbers(), of or program(), memory, 2, policy, **given)
+def figures(near_bytes: int, gpu: str = "") -> Any:
+    known = find("rtx2080ti")
+    near, managed = replace(known.near, bytes=near_bytes), replace(known.managed, page_bytes=65536)
+    return replace(known, name="card", gpu=gpu, near=near, managed=managed)
+
+
+def model_of(near_bytes: int) -> ModelledGpu:
+    return ModelledGpu(figures(near_bytes), "card")
+
+
+def gpu_of(near_bytes: int) -> CudaGpu:
+    return CudaGpu(figures(near_bytes, "cuda:0"), "cuda:0", LazyCard())
+
+
+def planned(
+    memory: Any, policy: str = "filter", of: Any = None, graph: Any = None, device: Any = None, **changes: Any
+) -> Split:
+    of, graph, device = of or program(), graph or Numbers(), device or Cpu()
+    needs = replace(needs_of(of, graph, device, 2), **changes)
+    return split_budget(needs, memory, policy, device, f"{of.name} on {graph}")
 
 
 def test_a_share_is_for_edges_and_the_rest_for_vertices() -> None:
@@ -109,18 +134,18 @@ def test_checksums_are_those_of_arrays_in_files() -> None:
 def test_memory_to_spare_keeps_edges(share: int, edges: int, cache: int) -> None:
     near = planned(f"{share}%", keeps=True)
     assert (near.edges, near.cache) == (edges, cache)
-    near = planned(f"{share}%", keeps=True, index_bytes=3)
+    near = planned(f"{share}%", keeps=True, index=3000)
     assert (near.edges, near.cache, near.budget) == (edges, cache + 3000, VERTEX + 3000 + EDGES * share // 100)
-    assert planned(f"{share}%", index_bytes=3).cache == 0
+    assert planned(f"{share}%", index=3000).cache == 0
 
 
 def test_pages_have_their_part() -> None:
-    near = planned("10%", page_bytes=1_000_000)
+    near = planned("10%", pages=1_000_000)
     assert (near.edges, near.cache) == (EDGES // 10 - 1_000_000, 1_000_000)
     assert near.least == VERTEX + LEAST_EDGES + 1_000_000
-    assert planned("10%", page_bytes=1_000_000, keeps=True).cache == 1_000_000
-    assert planned("50%", page_bytes=1_000_000, keeps=True).cache == EDGES // 2 - (4 * 4 << 20)
-    assert planned("200%", "auto", page_bytes=1_000_000).cache == 0
+    assert planned("10%", pages=1_000_000, keeps=True).cache == 1_000_000
+    assert planned("50%", pages=1_000_000, keeps=True).cache == EDGES // 2 - (4 * 4 << 20)
+    assert planned("200%", "auto", pages=1_000_000).cache == 0
 
 
 def test_edges_are_resident_from_the_byte_on_that_holds_them() -> None:
@@ -133,28 +158,30 @@ def test_edges_are_resident_from_the_byte_on_that_holds_them() -> None:
 
 
 def test_the_default_is_a_share_of_the_memory_that_is_free(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(budget, "available", lambda: 10**9)
+    for each in (cpu, model_device):
+        monkeypatch.setattr(each, "available", lambda: 10**9)
     assert (planned(None).budget, planned(None).resident) == (600_000_000, True)
-    assert planned(None, device_bytes=50_000_000).budget == 50_000_000
-    assert planned(None, device_bytes=10**12).budget == 600_000_000
-    assert planned(None, device_bytes=10**12, gpu="cuda:0").budget == 10**12, "memory of the GPU, not of the host"
+    assert planned(None, device=model_of(50_000_000)).budget == 50_000_000
+    assert planned(None, device=model_of(10**12)).budget == 600_000_000
+    assert planned(None, device=gpu_of(10**12)).budget == 10**12, "memory of the GPU, not of the host"
 
 
 def test_a_gpu_cannot_be_given_more_memory_than_it_has() -> None:
     words = r"got 60 kB\. cuda:0 has 60 kB free; use device='cpu', or end other programs on the GPU$"
     for memory in (None, 60_000):
         with pytest.raises(BudgetError, match=words):
-            planned(memory, device_bytes=60_000, gpu="cuda:0")
+            planned(memory, device=gpu_of(60_000))
     with pytest.raises(BudgetError, match=r"Give memory='1MB' or more$"):
-        planned(60_000, device_bytes=10**9, gpu="cuda:0")
+        planned(60_000, device=gpu_of(10**9))
     with pytest.raises(BudgetError, match=r"Give memory='1MB' or more$"):  # a modelled device can be given more
-        planned(60_000, device_bytes=60_000)
+        planned(60_000, device=model_of(60_000))
 
 
-def test_a_modelled_device_has_smaller_buffers_and_no_checksums() -> None:
-    near = planned("10%", device_bytes=10**9)
-    assert (near.offsets, near.edges, near.least) == (LISTS, EDGES // 40, VERTEX - CHECKSUMS + 4 * (80 << 10))
-    assert planned("1%", device_bytes=10**9).edges == 4 * (80 << 10), "more than a quarter"
+def test_a_modelled_device_has_smaller_buffers_one_queue_and_no_checksums() -> None:
+    near, frontier = planned("10%", device=model_of(10**9)), FRONTIER - 4 * 4096
+    least = STATE + LISTS + frontier + 4 * (80 << 10)
+    assert (near.offsets, near.frontier, near.edges, near.least) == (LISTS, frontier, EDGES // 40, least)
+    assert planned("1%", device=model_of(10**9)).edges == 4 * (80 << 10), "more than a quarter"
 
 
 def test_the_least_that_works_is_exact() -> None:
@@ -196,7 +223,7 @@ def recipe_of(**changes: Any) -> Any:
 
 
 def split_by(recipe: Any, of: Any = None, memory: Any = "90%", model: Any = None) -> Split:
-    return split_for(of or program(), Numbers(), recipe, model, memory, 2, "filter")  # type: ignore[arg-type]
+    return split_for(of or program(), Numbers(), recipe, model or Cpu(), memory, 2, "filter")  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(
@@ -223,12 +250,6 @@ def test_edges_are_kept_if_they_can_be_used_again(recipe: dict[str, Any], change
 
 def test_from_disk_pages_are_64_blocks_at_least() -> None:
     assert split_by(recipe_of(pages=True, keeps=False)).cache == 64 * 4096
-
-
-def model_of(near_bytes: int) -> Any:
-    return SimpleNamespace(
-        name="card", gpu="", near=SimpleNamespace(bytes=near_bytes), managed=SimpleNamespace(page_bytes=65536)
-    )
 
 
 def test_on_a_modelled_device_each_array_has_a_page() -> None:
@@ -437,5 +458,5 @@ def test_every_array_of_a_run_is_counted(isolated: Any, name: str) -> None:
 
 def test_what_a_link_takes_beside_its_buffers_counts() -> None:
     graph = Numbers(staging_bytes=12_345)
-    plain, staged = (split_budget(each, program(), "10%", 1, "auto") for each in (Numbers(), graph))  # type: ignore[arg-type]
+    plain, staged = (planned("10%", "auto", graph=each) for each in (Numbers(), graph))
     assert staged.offsets - plain.offsets == staged.budget - plain.budget == staged.least - plain.least == 12_345

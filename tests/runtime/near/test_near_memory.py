@@ -8,6 +8,8 @@ import numpy as np
 import pytest
 
 import isthmus as ist
+from isthmus.devices.cpu import DeviceMemory
+from isthmus.devices.model.device import ModelMemory
 from isthmus.devices.model.figures import find
 from isthmus.graph.store.files import BLOCK
 from isthmus.policies.recipes import recipe
@@ -33,7 +35,7 @@ def graph(tmp_path_factory: pytest.TempPathFactory) -> Any:
 @pytest.fixture
 def near_memory(graph: Any) -> Any:
     team = Team(1)
-    near_memory = NearMemory(graph.snapshot, team, None, False, "auto")
+    near_memory = NearMemory(DeviceMemory(graph.snapshot, team, False, "auto"), team)
     yield near_memory
     near_memory.close()
     team.close()
@@ -159,7 +161,7 @@ def test_dropping_leaves_near_edges(near_memory: NearMemory) -> None:
 
 def test_what_a_modelled_link_counted_for_a_failed_run_is_forgotten(graph: Any) -> None:
     team = Team(1)
-    near_memory = NearMemory(graph.snapshot, team, find("rtx2080ti"), False, "auto")
+    near_memory = NearMemory(ModelMemory(graph.snapshot, team, False, "auto", find("rtx2080ti")), team)
     link = prepare(near_memory, BFS(0), near()).link
     link.copy_back(1000)
     link.copy_back(1000, 2)

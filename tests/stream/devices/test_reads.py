@@ -183,12 +183,12 @@ def test_near_memory_is_kept_when_vertices_are_added(policy: str) -> None:
     budget = 800_000
     for memory in (budget, "50%"):
         with ist.stream(graph, [ist.BFS(source=0)], device=DEVICE, policy=policy, memory=memory) as live:
-            assert live._far is not None
-            peaks, lists = [live.near_peak], [live._far.near_bytes]
+            assert live.context.residency is not None
+            peaks, lists = [live.near_peak], [live.context.residency.near_bytes]
             for k in range(1, 4):
                 live.apply(inserts=(draw.integers(0, 2000, 900), np.arange(900) + 900 * k + 1100))
                 peaks.append(live.near_peak)
-                lists.append(live._far.near_bytes)
+                lists.append(live.context.residency.near_bytes)
                 assert live.check() == {}
             if memory == budget:
                 assert max(peaks) <= budget
@@ -219,8 +219,8 @@ def test_near_lists_are_what_far_memory_has(policy: str, seed: int, monkeypatch:
     with ist.stream(model.graph(), [ist.SSSP(source=model.source)], device=DEVICE, policy=policy, memory="80%") as live:
         for _ in range(12):
             live.apply(**model.batch())
-            assert live._far is not None and live._far.hot is not None
-            hot = live._far.hot
+            assert live.context.residency is not None and live.context.residency.hot is not None
+            hot = live.context.residency.hot
             for side in hot.names:
                 begins, ends, targets, weights = live.graph.sides[side].arrays()
                 for v in np.flatnonzero(hot.marks_of(side, live.graph.vertices)).tolist():

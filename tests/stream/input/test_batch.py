@@ -302,7 +302,7 @@ def contents(stream: Live) -> dict[str, Any]:
         "users": graph.changing_ids.users().tolist(),
         "facts": (graph.vertices, graph.edges, graph.arcs, graph.number, graph.self_loops),
     }
-    for name, program in stream._programs.items():
+    for name, program in stream.batches.programs.items():
         found[name] = [array.tobytes() for array in (*program.state.arrays, *program.published())]
         found[f"{name} result"] = (stream[name].number, stream[name].filled().tobytes(), stream[name].vertices.tolist())
     return found

@@ -17,7 +17,7 @@ NOBODY = 0xFFFFFFFF
 
 def tree_edge(live: Any, name: str, draw: Any) -> tuple[int, int]:
     """Some vertex and its parent, as an edge of the graph."""
-    parents, users = live._programs[name].parents[: live.graph.vertices], live.graph.changing_ids.users()
+    parents, users = live.batches.programs[name].state.parents[: live.graph.vertices], live.graph.changing_ids.users()
     v = int(draw.choice(np.flatnonzero(parents != NOBODY)))
     u = int(parents[v])
     edge = int(users[u]), int(users[v])
@@ -54,7 +54,7 @@ def test_levels_grow_along_parents(seed: int) -> None:
     with ist.stream(model.graph(), [ist.WeaklyConnectedComponents()], threads=2) as live:
         for _ in range(15):
             live.apply(**model.batch())
-            program, n = live._programs["weakly_connected_components"], live.graph.vertices
+            program, n = live.batches.programs["weakly_connected_components"], live.graph.vertices
             labels, levels, parents = (array[:n] for array in program.state.arrays[:3])
             children = np.flatnonzero(parents != NOBODY)
             above = parents[children].astype(np.int64)

@@ -123,7 +123,7 @@ def test_small_batches_read_little() -> None:
     loose = by_degree(threshold=1e-3), by_weight(threshold=1e-3, factor=0.0001)
     read: dict[str, list[int]] = {"multi_source_bfs": [], "by_degree": [], "by_weight": []}
     with ist.stream(graph, [ist.MultiSourceBFS([0, 1, 2, 3]), *loose]) as live:
-        scratch = {name: live._programs[name].effort.edges_read for name in ("by_degree", "by_weight")} | {
+        scratch = {name: live.batches.programs[name].effort.edges_read for name in ("by_degree", "by_weight")} | {
             "multi_source_bfs": graph.arcs
         }
         for _ in range(15):
@@ -193,7 +193,7 @@ def test_rounding_is_counted_and_undone() -> None:
     with ist.stream(graph, wanted, threads=1) as live:
         live.apply(inserts=[(0, 100, 1)])
         for name in live:
-            program = live._programs[name]
+            program = live.batches.programs[name]
             assert program._lost < 1e-9 and (program._lost > 0 or "pagerank" in program.program.name)
             program.state.arrays[1][5] += 1e-2  # an error of a residual, as rounding would make, only larger
             program._lost = 1.0 * graph.vertices

@@ -33,9 +33,9 @@ def test_own_accumulative_programs_are_judged_by_their_threshold(graph: Any) -> 
         live.apply(inserts=[(0, 50), (0, 51)])
         live.apply(deletes=[(0, int(v)) for v in graph.neighbors(0)[:2]])
         assert live.check() == {}
-        before = [array.copy() for array in live._programs["spread"].state.arrays]  # type: ignore[attr-defined]
+        before = [array.copy() for array in live.batches.programs["spread"].state.arrays]  # type: ignore[attr-defined]
         live.check()
-        for array, old in zip(live._programs["spread"].state.arrays, before, strict=True):  # type: ignore[attr-defined]
+        for array, old in zip(live.batches.programs["spread"].state.arrays, before, strict=True):  # type: ignore[attr-defined]
             assert np.array_equal(array[:60], old[:60]), "a check changes nothing"
 
 
@@ -44,7 +44,7 @@ def test_a_wrong_answer_is_found(graph: Any, program: Any) -> None:
     with ist.stream(graph, program) as live:
         name = next(iter(live))
         live.apply(inserts=[(0, 50)])
-        kept: Any = live._programs[name]
+        kept: Any = live.batches.programs[name]
         kept.state.arrays[0][7] += 1  # too far, or too much
         kept._published[7] += 1
         live.apply(add_vertices=[2000])

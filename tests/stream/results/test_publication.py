@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 import isthmus as ist
-from isthmus.stream.live import Live
+from isthmus.stream.batch_application import BatchApplication
 
 PROGRAMS = [ist.SSSP(source=0), ist.PageRank(tol=1e-6), ist.CoreNumber(), ist.MultiSourceBFS(sources=[0, 7])]
 PACKAGE = str(Path(ist.__file__).parent)
@@ -50,16 +50,16 @@ class Interrupt:
 @pytest.fixture
 def stopping(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[Interrupt]]:
     """While there is an interrupt in this list, publications meet it."""
-    wanted, plain = list[Interrupt](), Live._publish
+    wanted, plain = list[Interrupt](), BatchApplication._publish
 
-    def publish(self: Live, change: Any) -> None:
+    def publish(self: BatchApplication, change: Any) -> None:
         sys.settrace(wanted[0] if wanted else None)
         try:
             plain(self, change)
         finally:
             sys.settrace(None)
 
-    monkeypatch.setattr(Live, "_publish", publish)
+    monkeypatch.setattr(BatchApplication, "_publish", publish)
     yield wanted
     sys.settrace(None)
 

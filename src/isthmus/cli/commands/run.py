@@ -66,13 +66,13 @@ class Outputs:
 
 def run(call: AlgorithmCall, store: StorePath, outputs: Outputs, **options: Unpack[RunOptions]) -> None:
     from isthmus.cli.console import Watch
-    from isthmus.devices.choose import device_of
+    from isthmus.devices.choose import device_named
     from isthmus.graph.graph import open_graph
     from isthmus.runtime.checkpoint.checkpoint import clear
     from isthmus.runtime.trace.provenance import from_shell
 
     outputs.check()
-    device_of(options["device"])  # refuse a device that cannot be used before anything is printed about the run
+    device_named(options["device"])  # refuse a device that cannot be used before anything is printed about the run
     graph, folder = open_graph(store), options["checkpoint"]
     if folder is not None:
         signals.checkpoints.append(Path(folder))

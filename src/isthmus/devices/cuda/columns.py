@@ -9,7 +9,7 @@ what the host has.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -18,9 +18,6 @@ from isthmus.devices.cuda.dlpack import CODES, CPU, capsule
 from isthmus.devices.cuda.gpu_space import taken
 from isthmus.errors import OptionError
 from isthmus.programs.algorithm import Rows
-
-if TYPE_CHECKING:
-    from isthmus.runtime.results.result import Result
 
 Array = np.ndarray[Any, Any]
 
@@ -88,7 +85,7 @@ class GpuColumns:
         self._state = [(host, shared) for host, shared in left if any(column is host for column in columns.values())]
         self._made: dict[str, GpuArray] = {}
 
-    def column(self, result: Result, name: str | None) -> GpuArray:
+    def column(self, result: Any, name: str | None) -> GpuArray:
         """A column on the GPU, or the main one, as `filled` gives it to the host."""
         # The values for inputs are no single column.
         key = f"{name or ''}" if result.rows is Rows.INPUTS else name or result.main

@@ -21,7 +21,7 @@ from isthmus.devices.cuda.card import Card
 from isthmus.devices.cuda.gpu_space import taken
 from isthmus.devices.cuda.link import SLOTS, CudaLink, Slot
 from isthmus.devices.cuda.staging import Group, groups
-from isthmus.devices.model.figures import FASTER, Device
+from isthmus.devices.model.figures import FASTER, GpuFigures
 from isthmus.graph.far import FarArray
 from isthmus.graph.store.files import BLOCK
 from isthmus.kernels.loops.gather import pack
@@ -45,7 +45,7 @@ class CudaDiskLink(CudaLink):
 
     kernels_reach_far = False
 
-    def __init__(self, arrays: list[FarArray], disk: Link, device: Device, card: Card) -> None:
+    def __init__(self, arrays: list[FarArray], disk: Link, device: GpuFigures, card: Card) -> None:
         self._disk = disk
         self._bytes = np.array([array.bytes for array in arrays], np.int64)
         self._idle: list[list[DiskSlot]] = []  # buffers that no reader uses
@@ -138,7 +138,7 @@ class CudaDiskLink(CudaLink):
             self._disk.close()
 
 
-def slowed(device: Device, disk: Profile) -> Device:
+def slowed(device: GpuFigures, disk: Profile) -> GpuFigures:
     """A device whose link is no faster than a disk; a request of a kernel costs a block's."""
     link = device.link
     bandwidth = min(link.bandwidth, disk.bandwidth)

@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from isthmus.devices.cuda.kernels import rows as kernels
-from isthmus.devices.cuda.kernels import use_counts as cache_kernels
 from isthmus.frontier import Activity, Frontier
 from isthmus.graph.lists import Lists
 from isthmus.graph.partition import Partitions, cut
@@ -43,7 +42,7 @@ class CudaFrontier(Frontier):
 
     def attach(self, on: OnCard) -> None:
         """Move to memory that both sides use."""
-        self._on, self._kernels, self._cache_kernels = on, kernels.build(on.card.gpu), cache_kernels.build(on.card.gpu)
+        self._on, self._kernels = on, kernels.build(on.card.gpu)
         self.marks, self.next_marks = on.managed(self.marks), on.managed(self.next_marks)
         self._bits, self._host_bits = on.near(self.marks.size // 8, np.uint8), np.empty(self.marks.size // 8, np.uint8)
         self._count, self._host_count = on.near(1, np.int64), np.empty(1, np.int64)
@@ -75,7 +74,7 @@ class CudaFrontier(Frontier):
         others.all_active, others.marks = False, self._others
         on.launch(self._kernels.fill, self._count, 0)
         on.launch(
-            self._cache_kernels.mark_others, self.vertices, self.marks, self.all_active, held, self._others, self._count
+            self._kernels.mark_others, self.vertices, self.marks, self.all_active, held, self._others, self._count
         )
         others.count = on.number(self._count, 0)
         return others

@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from isthmus.devices.model.figures import FASTER, Device, checked
+from isthmus.devices.model.figures import FASTER, GpuFigures, checked
 from isthmus.graph.store.replacement import replacing
 from isthmus.kernels.compile.code_cache import cache_folder
 
@@ -47,7 +47,7 @@ class CardCosts:
     managed_bandwidth: float  # bytes of managed memory that a kernel reads from the host in order
     fault_seconds: float  # of a page of managed memory that a kernel waits for
 
-    def device(self, assumed: Device, near_bytes: int) -> Device:
+    def device(self, assumed: GpuFigures, near_bytes: int) -> GpuFigures:
         """A device with these costs; its other figures are the assumed ones."""
         line, fetch = assumed.link.request_bytes, assumed.host.fetch_bytes
         direct = np.minimum(np.maximum.accumulate(self.direct), FASTER * self.bandwidth)

@@ -34,7 +34,7 @@ import numpy as np
 
 from isthmus.devices.cuda.card import Card, Shared
 from isthmus.devices.cuda.gpu_space import taken
-from isthmus.devices.model.figures import Device
+from isthmus.devices.model.figures import GpuFigures
 from isthmus.devices.model.link import ModelLink
 from isthmus.devices.model.managed_memory import copy
 from isthmus.link.hints import Hint
@@ -53,7 +53,7 @@ class Slot:
     event: Any = None
 
 
-def costs_note(device: Device, card: Card) -> str:
+def costs_note(device: GpuFigures, card: Card) -> str:
     """Which costs decide, for the trace."""
     if device.measured:
         return f"modelled seconds follow the costs measured on {device.name}"
@@ -68,7 +68,7 @@ class CudaLink(ModelLink):
     def __init__(
         self,
         arrays: Sequence[Array | Shared],
-        device: Device,
+        device: GpuFigures,
         card: Card,
         page_bytes: int = 0,
         hint: Hint = Hint.NONE,
@@ -173,7 +173,7 @@ class CudaLink(ModelLink):
 
     def _carry(self, extents: Extents, buffer: Array, channel: int) -> int:
         moved = 0
-        for section, offset, length, place in zip(*(column.tolist() for column in extents.columns), strict=True):
+        for section, offset, length, place in extents.each():
             host = self._sections[section][offset : offset + length]  # shorter at the end of the array
             if host.size:
                 self.card.copy(buffer[place : place + host.size], host, self._stream)

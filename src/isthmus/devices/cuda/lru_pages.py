@@ -10,14 +10,14 @@ from __future__ import annotations
 
 from isthmus.devices.cuda.card import Card, Shared
 from isthmus.devices.cuda.link import CudaLink
-from isthmus.devices.model.figures import Device
+from isthmus.devices.model.figures import GpuFigures
 from isthmus.devices.model.lru_pages import LruPagedLink, LruPages
 
 
 class CudaLruPagedLink(LruPagedLink, CudaLink):
     """Far arrays that lie in managed memory; the caller frees it."""
 
-    def __init__(self, arrays: list[Shared], names: list[str], device: Device, pages: LruPages, card: Card) -> None:
+    def __init__(self, arrays: list[Shared], names: list[str], device: GpuFigures, pages: LruPages, card: Card) -> None:
         CudaLink.__init__(self, arrays, device, card)
         self._names, self._lru = names, pages
         self.notes.append("pages and faults are modelled: a GPU does not report them")

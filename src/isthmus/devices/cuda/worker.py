@@ -19,36 +19,26 @@ that they cross the link once.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
-from types import ModuleType
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
-from isthmus.cache.cache import Cache
+from isthmus.devices.cpu import RunParts
 from isthmus.devices.cuda.card import Card, Shared
-from isthmus.devices.cuda.frontier import CudaFrontier
 from isthmus.devices.cuda.gpu_lists import CardLists
 from isthmus.devices.cuda.gpu_space import CardSpace, RowSpace
 from isthmus.devices.cuda.kernels import skeleton
 from isthmus.devices.cuda.link import CudaLink
 from isthmus.devices.cuda.list_mover import ListMover
+from isthmus.devices.worker import LiveValues, Piece, Worker
 from isthmus.engines.engine import Delivery, Ranges, Rows, Side
 from isthmus.errors import NotOnGpu
 from isthmus.frontier import Frontier
 from isthmus.graph.lists import Lists
 from isthmus.link.link import Array
 from isthmus.messages import option
-from isthmus.programs.program import Program, State
-from isthmus.runtime.executor.launches import Launches
-from isthmus.runtime.executor.work import Piece
-from isthmus.runtime.executor.worker import Worker
-from isthmus.runtime.near.near_memory import Pipeline, Residency
+from isthmus.programs.program import State
 from isthmus.threads import Team
-
-if TYPE_CHECKING:
-    from isthmus.runtime.session import Session
 
 NO_WEIGHTS_HERE = np.zeros(1, np.int32)  # a device has no empty arrays
 
@@ -56,12 +46,11 @@ NO_WEIGHTS_HERE = np.zeros(1, np.int32)  # a device has no empty arrays
 class OnCard(CardSpace):
     """Memory of one run on a card, freed at its end."""
 
-    def __init__(self, card: Card, lists: CardLists, residency: Residency | None = None) -> None:
-        """`outlasting`: has what stays on the card between the batches of a stream."""
+    def __init__(self, card: Card, lists: CardLists, residency: Any = None) -> None:
+        """`residency` has what stays on the card between the batches of a stream."""
         super().__init__(card)
         self._card_lists, self._residency = lists, residency
-        # What stays when the run has ended: copies on the host, and the card's own.
-        self.left: list[tuple[Array, Shared]] = []
+        self._detached: list[tuple[Array, Shared]] = []  # what stays when the run has ended: on the host, and here
 
     def reach(self, array: Array) -> Array:
         """An array of the state in memory that both sides use: itself, if it lies there already, or a copy."""
@@ -72,8 +61,7 @@ class OnCard(CardSpace):
         return array
 
     def detach(self, own: Array, there: Array) -> Array:
-        """The host's own array with what an array there holds. The memory on the card stays, for whoever takes it from
-        `left`.
+        """The host's own array with what an array there holds. The memory on the card stays for `unchanged`.
 
         The array is another one only if the program has replaced it by a larger one meanwhile.
         """
@@ -87,8 +75,14 @@ class OnCard(CardSpace):
         if shared is not None:
             self._taken = [each for each in self._taken if each is not shared]
             self.card.keep(shared)
-            self.left.append((own, shared))
+            self._detached.append((own, shared))
         return own
+
+    def unchanged(self, state: State) -> list[tuple[Array, Shared]]:
+        """Arrays of a state that has ended, on the host and on the card, where both hold the same: none that was
+        taken.
+        """
+        return [(own, shared) for own, shared in self._detached if not any(own is taken for taken in state.taken)]
 
     def lists(self, lists: Lists) -> tuple[Array, Array]:
         """Begins and ends of lists in near memory, which stay there after the run."""
@@ -96,103 +90,26 @@ class OnCard(CardSpace):
         return self._card_lists.there(lists) if kept is None else kept
 
 
-def make_frontier(session: Session) -> Frontier:
-    vertices, threads = session.graph.snapshot.vertices, session.team.size
-    if session.card is not None:
-        return CudaFrontier(vertices, threads)
-    return Frontier(vertices, threads, session.model is not None)
-
-
-@contextmanager
-def near_state(
-    session: Session, program: Program, state: State, frontier: Frontier, cache: Cache
-) -> Iterator[OnCard | None]:
-    """While inside, a GPU has the state and the frontier in memory that both sides use; without a GPU nothing changes.
-
-    At the end the cache lets go of the run's memory.
-    """
-    if session.card is None:
-        yield None
-        return
-    assert isinstance(frontier, CudaFrontier)
-    own = state.arrays  # a stream goes on with them
-    with OnCard(session.card, session.near_memory.card_lists, session.near_memory.residency) as on:
-        exchange(program, state, tuple(on.reach(array) for array in own))
-        try:
-            frontier.attach(on)
-            yield on
-            on.finish()
-            own = tuple(on.detach(array, there) for array, there in zip(own, state.arrays, strict=True))
-        finally:
-            cache.detach()
-            exchange(program, state, own)
-
-
-def exchange(program: Program, state: State, fresh: tuple[Array, ...]) -> None:
-    """Replace the state's arrays, also where the program itself holds them, or views of them, as members or in lists,
-    tuples and dicts.
-    """
-    pairs = list(zip(state.arrays, fresh, strict=True))
-    for holder in (state.extra, vars(program)):
-        holder.update({name: replaced(value, pairs) for name, value in holder.items()})
-    state.arrays = fresh
-
-
-def replaced(value: Any, pairs: list[tuple[Array, Array]]) -> Any:
-    """What a program holds, with fresh arrays in place of old ones; whatever has none in it stays the same object."""
-    if isinstance(value, np.ndarray):
-        for old, new in pairs:
-            if value is old:
-                return new
-            if value.size and np.may_share_memory(value, old):
-                return same_view(value, old, new)
-    elif type(value) in (list, tuple, dict):
-        before = list(value.values()) if isinstance(value, dict) else list(value)
-        after = [replaced(each, pairs) for each in before]
-        if any(new is not old for old, new in zip(before, after, strict=True)):
-            return dict(zip(value, after, strict=True)) if isinstance(value, dict) else type(value)(after)
-    return value
-
-
-def same_view(view: Array, old: Array, new: Array) -> Array:
-    """The part of a fresh array that a view shows of the old one."""
-    begin = view.ctypes.data - old.ctypes.data
-    return np.ndarray(view.shape, view.dtype, new.data, begin, view.strides)
-
-
 class CudaWorker(Worker):
-    """Runs deliveries by a program's kernels. `module` has the processor's loops, `functions` the program's text.
+    """Runs deliveries by a program's kernels."""
 
-    `gathers`: lists that are read by zero-copy may be followed again, so they are left in the buffer.
-    """
-
-    def __init__(
-        self,
-        on: OnCard,
-        pipeline: Pipeline,
-        module: ModuleType,
-        functions: str,
-        program: Program,
-        state: State,
-        team: Team,
-        least_again: int,
-        launches: Launches | None,
-        gathers: bool,
-    ) -> None:
-        assert isinstance(pipeline.link, CudaLink)
-        self._on, self._link, sides = on, pipeline.link, pipeline.sides
-        self._kernels = skeleton.build(program.name, functions, sides[0].weight_width > 0, program.pulls, on.card.gpu)
-        super().__init__(module, program, state, team, least_again, launches)
+    def __init__(self, on: OnCard, parts: RunParts, team: Team, sources: LiveValues) -> None:
+        link, sides, cache = parts.link, parts.sides, parts.cache
+        assert isinstance(link, CudaLink)
+        self._on, self._link = on, link
+        functions, weighted = parts.program.text(parts.facts), sides[0].weight_width > 0
+        self._kernels = skeleton.build(parts.program.name, functions, weighted, parts.program.pulls, on.card.gpu)
+        super().__init__(parts.module, parts.program, parts.state, team, parts.least_again, sources)
         self._lists = {side.name: on.lists(side.lists) for side in sides}
         self._rows_there = RowSpace(on, len(sides[0].lists))
         self._no_weights = on.upload(NO_WEIGHTS_HERE)
-        self._gathers = gathers or pipeline.cache.bytes > 0
-        if pipeline.cache.bytes:
-            pipeline.cache.attach(ListMover(self._rows_there), on.lists)
+        # Lists that are read by zero-copy may be followed again, so they stay in the buffer.
+        self._gathers = "zero_copy" in parts.recipe.further_runs or cache.bytes > 0
+        if cache.bytes:
+            cache.attach(ListMover(self._rows_there), on.lists)
 
     @property
-    def uploaded_bytes(self) -> int:
-        """Rows that the host has uploaded, beside what the link counts."""
+    def uploaded_bytes(self) -> int:  # type: ignore[override]
         return self._rows_there.uploaded_bytes
 
     def choose_loops(self) -> None:
@@ -207,8 +124,7 @@ class CudaWorker(Worker):
         stays = far and not self._gathers
         if stays:
             self._leave_far(delivery)
-        if self._launches is not None:
-            self._launches.begin(delivery, delivery.edges, frontier)
+        self._sources.begin(delivery, delivery.edges, frontier)
         return [lambda member: self._run(delivery, delivery.edges, frontier, stays, far and self._gathers)]
 
     def _far_arrays(self, side: Side) -> tuple[Array, Array | None]:
@@ -282,7 +198,7 @@ class CudaWorker(Worker):
             delivery.targets,
             weights,
             self._state.arrays,
-            self._before,
+            self._sources.arrays,
             self._state.params,
             frontier.next_marks,
         )

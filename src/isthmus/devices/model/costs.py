@@ -25,16 +25,16 @@ from typing import Any
 
 import numpy as np
 
-from isthmus.devices.model.figures import Device
+from isthmus.devices.model.figures import GpuFigures
 from isthmus.link.link import Array
 
 
-def bulk(device: Device, bytes: Any, copies: Any = 1) -> Any:
+def bulk(device: GpuFigures, bytes: Any, copies: Any = 1) -> Any:
     """Seconds for explicit copies to the device."""
     return copies * device.link.transfer_seconds + bytes / device.link.bandwidth
 
 
-def direct(device: Device, requests: Array) -> Any:
+def direct(device: GpuFigures, requests: Array) -> Any:
     """Seconds for a kernel's requests to far memory; the last dimension of `requests` counts them by number of
     sectors.
     """
@@ -43,7 +43,7 @@ def direct(device: Device, requests: Array) -> Any:
     return requests @ (sizes / np.array(link.direct))
 
 
-def paged(device: Device, bytes: Any, batches: Any, migrations: Any, evicted: Any = 0) -> Any:
+def paged(device: GpuFigures, bytes: Any, batches: Any, migrations: Any, evicted: Any = 0) -> Any:
     """Seconds for pages migrated by faults; `evicted` bytes were written back to the host to make room."""
     link, managed = device.link, device.managed
     least = bytes / (managed.peak_share * link.bandwidth)
@@ -51,14 +51,14 @@ def paged(device: Device, bytes: Any, batches: Any, migrations: Any, evicted: An
     return np.maximum(least, handled) + evicted / link.back_bandwidth
 
 
-def compaction(device: Device, fetched: Any, packed: Any, cores: int | None = None) -> Any:
+def compaction(device: GpuFigures, fetched: Any, packed: Any, cores: int | None = None) -> Any:
     """Seconds for packing lists on the host, which fetches more bytes than it packs; uses all cores unless told
     otherwise.
     """
     return (fetched + packed) / (2 * device.host.pack_bandwidth * (cores or device.host.cores))
 
 
-def kernel(device: Device, edges: Any, entry_bytes: int, launches: Any = 1) -> Any:
+def kernel(device: GpuFigures, edges: Any, entry_bytes: int, launches: Any = 1) -> Any:
     """Seconds for a kernel that pushes along near edges of `entry_bytes` each."""
     near = device.near
     return launches * near.launch_seconds + edges * (entry_bytes + near.update_bytes) / (
@@ -66,11 +66,11 @@ def kernel(device: Device, edges: Any, entry_bytes: int, launches: Any = 1) -> A
     )
 
 
-def scan(device: Device, bytes: Any, launches: Any = 1) -> Any:
+def scan(device: GpuFigures, bytes: Any, launches: Any = 1) -> Any:
     """Seconds for a kernel that scans near memory once, such as one that counts active vertices."""
     return launches * device.near.launch_seconds + bytes / device.near.bandwidth
 
 
-def copy_back(device: Device, bytes: Any, copies: Any = 1) -> Any:
+def copy_back(device: GpuFigures, bytes: Any, copies: Any = 1) -> Any:
     """Seconds for a copy to the host that the host waits for, such as the frontier."""
     return copies * device.link.copy_seconds + bytes / device.link.back_bandwidth

@@ -75,7 +75,7 @@ class Host:
 
 
 @dataclass(frozen=True)
-class Device:
+class GpuFigures:
     """A GPU in its host."""
 
     name: str
@@ -105,7 +105,7 @@ def builtin() -> list[str]:
     return sorted(file.name.removesuffix(".toml") for file in folder().iterdir() if file.name.endswith(".toml"))
 
 
-def find(text: str) -> Device:
+def find(text: str) -> GpuFigures:
     """The device that `model:NAME` or `model:./mine.toml` means; the prefix may be left out."""
     name = text.removeprefix(PREFIX)
     if name in builtin():
@@ -130,7 +130,7 @@ def read(path: Any) -> str:
         raise OptionError(f"device: {path}: not a text file in UTF-8") from error
 
 
-def parse(text: str, file: str) -> Device:
+def parse(text: str, file: str) -> GpuFigures:
     """A device from the text of its file; `file` is for messages."""
     try:
         tables = tomllib.loads(text)
@@ -150,7 +150,7 @@ def parse(text: str, file: str) -> Device:
         key: section(file, key, kind, tables.get(key, {}), inherited.get(key, {}), sources)
         for key, kind in SECTIONS.items()
     }
-    return checked(Device(name=name, sources=sources, **parts), file)
+    return checked(GpuFigures(name=name, sources=sources, **parts), file)
 
 
 def section(
@@ -193,7 +193,7 @@ def figure(where: str, entry: Any, kind: str) -> tuple[Any, str]:
     return (float(value) if kind == "float" else value), source
 
 
-def checked(device: Device, file: str) -> Device:
+def checked(device: GpuFigures, file: str) -> GpuFigures:
     """The device, if its figures are consistent."""
     link, managed, near = device.link, device.managed, device.near
     for where, share in (

@@ -22,7 +22,7 @@ import threading
 import numpy as np
 
 from isthmus.devices.model import costs
-from isthmus.devices.model.figures import Device
+from isthmus.devices.model.figures import GpuFigures
 from isthmus.devices.model.managed_memory import ManagedMemory, Migrated, copy
 from isthmus.errors import BudgetError
 from isthmus.graph.store.files import aligned_empty
@@ -41,8 +41,9 @@ class ModelLink(Link):
     readers = 1
     shares = False
     packs = True
+    has_pages = True
 
-    def __init__(self, arrays: list[Array], device: Device, page_bytes: int = 0, hint: Hint = Hint.NONE) -> None:
+    def __init__(self, arrays: list[Array], device: GpuFigures, page_bytes: int = 0, hint: Hint = Hint.NONE) -> None:
         self.device = device
         self.profile = device.profile()
         self.notes = [f"seconds are modelled: {device.name}"]
@@ -58,6 +59,9 @@ class ModelLink(Link):
                     f"managed memory needs at least one page of {device.managed.page_bytes} bytes; got {page_bytes}"
                 )
             self.pages = ManagedMemory(self._sections, device.managed, self._page_memory(page_bytes))
+
+    def let_go(self, section: int) -> None:
+        """A section that was brought near whole is no longer needed there."""
 
     def move(self, extents: Extents, buffer: Array, channel: int = 0) -> int:
         moved = self._carry(extents, buffer, channel)

@@ -11,7 +11,7 @@ from __future__ import annotations
 import numpy as np
 
 from isthmus.devices.model import costs
-from isthmus.devices.model.figures import Device
+from isthmus.devices.model.figures import GpuFigures
 from isthmus.devices.model.link import ModelLink
 from isthmus.link.link import Array, Moved
 from isthmus.link.requests import ListSpans
@@ -112,7 +112,7 @@ def covered(begins: Array, lengths: Array, pages: int) -> Array:
 class LruPagedLink(ModelLink):
     """A modelled link whose kernels read far arrays through pages of `LruPages`."""
 
-    def __init__(self, arrays: list[Array], names: list[str], device: Device, pages: LruPages) -> None:
+    def __init__(self, arrays: list[Array], names: list[str], device: GpuFigures, pages: LruPages) -> None:
         super().__init__(arrays, device)
         self._names, self._lru = names, pages
 

@@ -1,8 +1,8 @@
 """A graph that takes batches, wherever its edges lie: what changing graphs in memory and larger ones have in common.
 
 A batch is applied in two steps. `prepare` finds out what it changes and touches nothing, so a batch that is refused
-leaves no trace. `commit` changes the lists. Between the two, programs that keep their answers current correct them on
-the old edges.
+leaves no trace. `commit` changes the lists. Between the two, maintained programs correct their answers on the old
+edges.
 
 The graph stays simple: an edge that exists is not inserted twice. Removed vertices leave no hole: the last vertices
 take their numbers.
@@ -127,7 +127,7 @@ class AdvancingGraph(Graph):
 
     @abstractmethod
     def pieces(self, side: str, rows: Array, weights: bool) -> Iterator[tuple[Array, Gathered]]:
-        """As `gathered`, for so many of `rows` at a time as fit in memory, in order."""
+        """As `gathered`, in order, for as many of `rows` at a time as fit in memory."""
 
     def near_lists(self, side: str) -> Lists | None:
         return self.snapshot.lists(side)
@@ -184,7 +184,7 @@ class AdvancingGraph(Graph):
             raise BatchError(
                 f"this change was prepared for snapshot {change.number - 1}, and the graph is at {self.number}"
             )
-        undo = Undo(self.edges, self.self_loops, self.negative_arcs, self.changing_ids.kept())
+        undo = Undo(self.edges, self.self_loops, self.negative_arcs, self.changing_ids.saved())
         self._vertices_added(change)
         self.sides["out"].apply(change.out)
         if self.directed:

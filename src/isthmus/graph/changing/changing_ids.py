@@ -34,7 +34,7 @@ class Naming:
 
     def __init__(self, kind: str, vertices: int, users: Array | None = None, natural: Ids | None = None) -> None:
         self.kind, self.vertices = kind, vertices
-        self._users, self._map = users, natural  # one of them is made from the other when somebody asks
+        self._users, self._map = users, natural  # one of them is made from the other on demand
 
     def users(self) -> Array:
         """User ids by vertex number."""
@@ -86,39 +86,39 @@ class ChangingIds:
         """The id map of the vertices that exist now."""
         return self.naming.map()
 
-    def numbers(self, wanted: Array) -> Array:
+    def numbers(self, users: Array) -> Array:
         """Vertex numbers of user ids, an array of integers or of texts; UNKNOWN for those that do not exist."""
         if self.kind == "string":
-            return self._numbers_of_names(wanted)
+            return self._numbers_of_names(users)
         if self.kind == "dense":
-            inside = (wanted >= 0) & (wanted < self.vertices)
-            return np.where(inside, wanted, UNKNOWN).astype(np.int64)
+            inside = (users >= 0) & (users < self.vertices)
+            return np.where(inside, users, UNKNOWN).astype(np.int64)
         if self._sorted is None:
-            users = self.users()
-            order = np.argsort(users, kind="stable")
-            self._sorted = users[order], order
+            own = self.users()
+            order = np.argsort(own, kind="stable")
+            self._sorted = own[order], order
         ids, numbers = self._sorted
         if not ids.size:
-            return np.full(wanted.size, UNKNOWN, np.int64)
-        ascending = np.argsort(wanted, kind="stable")  # neighbouring look-ups then touch the same part of the map
-        at = np.minimum(np.searchsorted(ids, wanted[ascending]), ids.size - 1)
-        found = np.empty(wanted.size, np.int64)
-        found[ascending] = np.where(ids[at] == wanted[ascending], numbers[at], UNKNOWN)
+            return np.full(users.size, UNKNOWN, np.int64)
+        ascending = np.argsort(users, kind="stable")  # neighbouring look-ups then touch the same part of the map
+        at = np.minimum(np.searchsorted(ids, users[ascending]), ids.size - 1)
+        found = np.empty(users.size, np.int64)
+        found[ascending] = np.where(ids[at] == users[ascending], numbers[at], UNKNOWN)
         return found
 
-    def _numbers_of_names(self, wanted: Array) -> Array:
+    def _numbers_of_names(self, users: Array) -> Array:
         if self._by_name is None:
             self._by_name = dict(zip(self.users().tolist(), range(self.vertices), strict=True))
         find = self._by_name.get
-        return np.fromiter((find(name, UNKNOWN) for name in wanted.tolist()), np.int64, wanted.size)
+        return np.fromiter((find(name, UNKNOWN) for name in users.tolist()), np.int64, users.size)
 
-    def kept(self) -> tuple[Any, ...]:
-        """What `restore` needs."""
+    def saved(self) -> tuple[Any, ...]:
+        """The ids as they are now, for `restore`."""
         return self.kind, self.vertices, self.naming, self._sorted
 
-    def restore(self, kept: tuple[Any, ...], fresh: Array) -> None:
-        """Be again what was kept, before these vertices were added."""
-        self.kind, self.vertices, self.naming, self._sorted = kept
+    def restore(self, saved: tuple[Any, ...], fresh: Array) -> None:
+        """Go back to the ids that were saved before these vertices were added."""
+        self.kind, self.vertices, self.naming, self._sorted = saved
         if self._by_name is not None:
             for name in fresh.tolist():
                 del self._by_name[name]

@@ -1,7 +1,7 @@
 """Where the edges of a batch lie in a changing graph.
 
 Lists are not sorted, so an edge is found by reading a list. That is most of the work of a batch; so all edges of one
-vertex are looked for when its list is read, and what is found is kept: the change that follows goes to the same slots
+vertex are looked for when its list is read, and their slots are noted: the change that follows goes to the same slots
 without looking again.
 """
 
@@ -151,7 +151,7 @@ class Search:
         count, groups = edge_search.keep_changes(*given, vertices, others, kinds, places, weights, old, cuts)
         if count < 0:
             raise StoreError(ONE_SIDED)
-        kept = SideChanges(
+        changes = SideChanges(
             vertices[:count], others[:count], kinds[:count], places[:count], weights[:count], cuts[: groups + 1]
         )
-        return kept, old[:count]
+        return changes, old[:count]

@@ -1,6 +1,6 @@
 """One side of a changing graph: a packed memory array of edge lists (Grapin, section 6, after VCSR).
 
-All lists lie in one array, in vertex order, each followed by a gap for edges to come. A list that has no room left is
+All lists lie in one array, in vertex order, each followed by a gap for edges to come. A list without a gap is
 respread together with its neighbours: the smallest window of vertices that is not too dense, with gaps that grow with
 the lengths of lists. If the whole array is too dense, it doubles; if deletions have left it nearly empty, it halves.
 Lists begin on boundaries of 128 bytes, so that a GPU reads them with the fewest requests (`align=False`: anywhere).
@@ -27,7 +27,7 @@ LINE = 128  # bytes; the largest request of a GPU to host memory
 TIGHT, LOOSE = 1.00, 0.92
 SPARSE = 0.25  # of a root, below which half of it is given back
 FILL = 0.86  # density of an array that was made anew: below LOOSE, so that it does not double at once
-DEAR = 1.5  # aligned lists may take so many times the slots; sparse graphs would take more
+DEAR = 1.5  # times the slots that aligned lists may take; sparse graphs would take more
 FEW_WINDOWS = 16  # one thread respreads this few sooner than a team
 NONE = np.empty(0, np.int64)
 
@@ -76,7 +76,7 @@ class PackedLists:
         self._begins = np.append(lists.begins, lists.slots)
         self._ends = np.append(lists.ends, lists.slots)
         self._bits = [np.zeros(0, np.uint64) for _ in range(team.size)]
-        self._wanted = np.zeros(0, np.int64)  # room for each vertex; all 0 between changes
+        self._needed = np.zeros(0, np.int64)  # slots that a vertex needs; all 0 between changes
         self._deleted = 0  # arcs since it was last looked whether the array has become sparse
         self._remake(self._fitting(NONE), NONE)
 
@@ -126,9 +126,9 @@ class PackedLists:
         """Add vertices without edges behind the others."""
         n = self.vertices + count
         if n >= self._begins.size:
-            room = max(n + 1, self._begins.size * 3 // 2)
-            self._begins = grown(self._begins, room, self.vertices + 1)
-            self._ends = grown(self._ends, room, self.vertices)
+            capacity = max(n + 1, self._begins.size * 3 // 2)
+            self._begins = grown(self._begins, capacity, self.vertices + 1)
+            self._ends = grown(self._ends, capacity, self.vertices)
         self._begins[self.vertices : n + 1] = self.slots
         self._ends[self.vertices : n] = self.slots
         self.vertices = n
@@ -156,7 +156,7 @@ class PackedLists:
         late = np.flatnonzero(needs)
         if late.size:
             crowded = changes.vertices[changes.cuts[late]].astype(np.int64)
-            self._make_room(crowded, needs[late])
+            self._widen(crowded, needs[late])
             packed_array.append_late(late, changes.cuts, *columns, changes.weights, *self.arrays()[1:])
         self._give_back(int(np.count_nonzero(changes.actions == packed_array.DELETE)))
 
@@ -167,55 +167,55 @@ class PackedLists:
         self._deleted += deleted
         if self._deleted * 8 > self.slots // self._unit:
             self._deleted = 0
-            slots, needed = self.slots, self._needed(NONE)
+            slots, needed = self.slots, self._slots_needed(NONE)
             while needed < SPARSE * slots:
                 slots = slots // 2 // self._unit * self._unit
             if slots < self.slots:
                 self._remake(max(self._fitting(NONE), slots), NONE)
 
-    def _make_room(self, crowded: Array, needs: Array) -> None:
-        """Respread windows around the crowded vertices so that each gets the room it needs, or double."""
-        if self._wanted.size < self.vertices:
-            self._wanted = np.zeros(self._begins.size, np.int64)
-        wanted = self._wanted[: self.vertices]
-        wanted[crowded] = needs
+    def _widen(self, crowded: Array, needs: Array) -> None:
+        """Respread windows around the crowded vertices so that each gets the slots it needs, or double."""
+        if self._needed.size < self.vertices:
+            self._needed = np.zeros(self._begins.size, np.int64)
+        needed = self._needed[: self.vertices]
+        needed[crowded] = needs
         leaf, height = leaf_size(self.vertices)
         windows = np.empty((crowded.size, 2), np.int64)
         count = packed_array.choose_windows(
-            crowded, wanted, self._begins, self._ends, self.vertices, self._unit, leaf, height, LOOSE, TIGHT, windows
+            crowded, needed, self._begins, self._ends, self.vertices, self._unit, leaf, height, LOOSE, TIGHT, windows
         )
         if count < 0:
-            self._remake(max(2 * self.slots, self._fitting(wanted)), wanted)
+            self._remake(max(2 * self.slots, self._fitting(needed)), needed)
         else:
-            self._respread(windows[:count], wanted)
-        wanted[crowded] = 0
+            self._respread(windows[:count], needed)
+        needed[crowded] = 0
 
-    def _respread(self, windows: Array, wanted: Array) -> None:
+    def _respread(self, windows: Array, needed: Array) -> None:
         largest = int((windows[:, 1] - windows[:, 0]).max())
         slots = np.cumsum(self._begins[windows[:, 1]] - self._begins[windows[:, 0]])
 
         def spread(_: int, first: int, last: int) -> None:
             fresh = np.empty(largest, np.int64)
-            packed_array.respread_windows(windows, first, last, *self.arrays(), wanted, self._unit, fresh)
+            packed_array.respread_windows(windows, first, last, *self.arrays(), needed, self._unit, fresh)
 
         self._team.share_by_size(spread, slots, FEW_WINDOWS)
 
-    def _needed(self, wanted: Array) -> int:
-        """Aligned slots of all lists, with those that are wanted where that is not 0."""
+    def _slots_needed(self, needed: Array) -> int:
+        """Aligned slots of all lists; a vertex needs those given for it, if that is not 0, else those that it has."""
         need = self._ends[: self.vertices] - self._begins[: self.vertices]
-        if wanted.size:
-            need = np.where(wanted > 0, wanted, need)
+        if needed.size:
+            need = np.where(needed > 0, needed, need)
         return aligned_slots(need, self._unit)
 
-    def _fitting(self, wanted: Array) -> int:
+    def _fitting(self, needed: Array) -> int:
         """Slots of an array made anew."""
-        return -(-int(self._needed(wanted) / FILL) // self._unit) * self._unit
+        return -(-int(self._slots_needed(needed) / FILL) // self._unit) * self._unit
 
-    def _remake(self, slots: int, wanted: Array) -> None:
-        """Move all lists to new arrays with so many slots."""
+    def _remake(self, slots: int, needed: Array) -> None:
+        """Move all lists to new arrays of this size."""
         n, team = self.vertices, self._team
         fresh, ends = np.empty(max(self._begins.size, n + 1), np.int64), np.empty(max(self._ends.size, n + 1), np.int64)
-        packed_array.lay_out(0, n, self._begins, self._ends, wanted, self._unit, 0, slots, fresh)
+        packed_array.lay_out(0, n, self._begins, self._ends, needed, self._unit, 0, slots, fresh)
         fresh[n] = slots
         targets = aligned_empty(slots, self.targets.dtype)
         weights = aligned_empty(slots, self.weights.dtype) if self.weighted else self.weights

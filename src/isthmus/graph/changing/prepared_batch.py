@@ -85,16 +85,16 @@ def numbered(graph: AdvancingGraph, edits: Edits, strict: bool) -> tuple[Array, 
     us, vs = ids.numbers(edits.sources), ids.numbers(edits.targets)
     inserts = edits.wishes == INSERT
     unknown_u, unknown_v = us == UNKNOWN, vs == UNKNOWN
-    asked = [edits.added] if edits.added is not None else []
-    fresh = [edits.sources[inserts & unknown_u], edits.targets[inserts & unknown_v], *asked]
+    given = [edits.added] if edits.added is not None else []
+    fresh = [edits.sources[inserts & unknown_u], edits.targets[inserts & unknown_v], *given]
     counts = {"missing": 0, "vertices_repeated": 0}
     added = distinct(np.concatenate(fresh)) if sum(part.size for part in fresh) else edits.sources[:0]
-    if asked:
+    if given:
         there = ids.numbers(added) != UNKNOWN
         counts["vertices_repeated"] = int(np.count_nonzero(there))
         if strict and there.any():
             user = added[there].tolist()[0]
-            row = edits.where_added(asked[0].tolist().index(user))
+            row = edits.where_added(given[0].tolist().index(user))
             raise BatchError(f"{row}: vertex {user!r} cannot be added: it exists (strict; nothing was applied)")
         added = added[~there]
     check_range(graph, added)

@@ -6,8 +6,6 @@ from typing import Any
 
 import numpy as np
 
-from isthmus.kernels.compile import cuda_module
-
 # How a library copies an array to the host. CuPy's comes last: `get` means something else for a column of a frame.
 COPIES = ("to_numpy", "copy_to_host", "cpu", "get")
 
@@ -36,4 +34,6 @@ def to_host(array: Any) -> np.ndarray[Any, Any]:
     for name in COPIES:
         if hasattr(array, name):
             return np.asarray(getattr(array, name)())
+    from isthmus.kernels.compile import cuda_module  # late: no run on the processor needs it
+
     return np.asarray(cuda_module.cuda().as_cuda_array(array).copy_to_host())

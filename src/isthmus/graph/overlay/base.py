@@ -13,7 +13,7 @@ from isthmus.graph.graph import Graph
 from isthmus.graph.overlay.overlay import Overlay
 from isthmus.graph.overlay.overlay_side import Base, OverlaySide
 from isthmus.graph.snapshot import StoredSnapshot
-from isthmus.graph.store.extent_reader import DEPTH, ExtentReader
+from isthmus.graph.store.extent_reader import DEPTH, ExtentReader, Extents
 from isthmus.graph.store.files import BLOCK, Array, aligned_empty
 from isthmus.messages import option
 from isthmus.threads import Team
@@ -67,8 +67,8 @@ class StoredBase:
 
         def part(member: int, k: int) -> None:
             first, last = parts[k], min(parts[k] + step, blocks)
-            extents = tuple(np.array([each], np.int64) for each in (section, first * BLOCK, (last - first) * BLOCK, 0))
-            self.reader.read((extents[0], extents[1], extents[2], extents[3]), stages[member], member)
+            columns = np.array([[section], [first * BLOCK], [(last - first) * BLOCK], [0]])
+            self.reader.move(Extents(*columns), stages[member], member)
             work(first, last, stages[member][: (last - first) * BLOCK])
 
         self._team.share(part, len(parts))

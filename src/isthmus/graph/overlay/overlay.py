@@ -76,8 +76,8 @@ class Overlay:
     def with_vertices(self, count: int) -> Overlay:
         """With `count` vertices: new ones have no arcs, and neither have those that leave."""
         begins = np.full(count + 1, self.arcs, np.int64)
-        kept = min(count + 1, self.begins.size)
-        begins[:kept] = self.begins[:kept]
+        shared = min(count + 1, self.begins.size)
+        begins[:shared] = self.begins[:shared]
         return replace(self, begins=begins)
 
     def changed(self, changes: SideChanges, team: Team) -> Overlay:

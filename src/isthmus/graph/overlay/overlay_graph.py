@@ -128,8 +128,8 @@ class OverlayGraph(AdvancingGraph):
         """Begins and ends by vertex, for lists that are gathered; only those of the last call mean something."""
         name = side if self.directed else "out"
         if name not in self._gathered or self._gathered[name][0].size < self.vertices:
-            room = self.vertices + self.vertices // 8 + 64
-            self._gathered[name] = np.empty(room, np.int64), np.empty(room, np.int64)
+            capacity = self.vertices + self.vertices // 8 + 64
+            self._gathered[name] = np.empty(capacity, np.int64), np.empty(capacity, np.int64)
         return self._gathered[name]
 
     def _read(self, section: str, begin: int, end: int) -> Array:
@@ -222,7 +222,7 @@ class OverlayGraph(AdvancingGraph):
         )
 
     def close(self) -> None:
-        with self.lock:  # whoever reads the files in another thread holds it
+        with self.lock:  # another thread that reads the files holds it
             super().close()
             self._release()
 

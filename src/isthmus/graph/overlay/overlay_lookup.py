@@ -14,7 +14,7 @@ import numpy as np
 from isthmus import sizes
 from isthmus.graph.changing.edge_lookup import Search, SideArcs
 from isthmus.graph.overlay.overlay_side import OverlaySide
-from isthmus.graph.store.extent_reader import ExtentReader
+from isthmus.graph.store.extent_reader import ExtentReader, Extents
 from isthmus.graph.store.files import BLOCK, Array, aligned_empty
 from isthmus.kernels.changing import overlay_arcs as kernels
 from isthmus.threads import Team
@@ -123,23 +123,23 @@ class OverlaySearch(Search):
         """
         if not blocks.size:
             return
-        room = max(LEAST, sizes.now.staging) // BLOCK
+        blocks_at_once = max(LEAST, sizes.now.staging) // BLOCK
         near, begins, lengths, places = (np.empty(blocks.size, np.int64) for _ in range(4))
         cuts, read_cuts = np.empty(blocks.size + 1, np.int64), np.empty(blocks.size + 1, np.int64)
-        portions = kernels.plan_reads(blocks, GAP, room, near, begins, lengths, places, cuts, read_cuts)
+        portions = kernels.plan_reads(blocks, GAP, blocks_at_once, near, begins, lengths, places, cuts, read_cuts)
         stages: dict[int, Array] = {}
 
         def portion(member: int, k: int) -> None:
             if member not in stages:
-                stages[member] = aligned_empty(room * BLOCK, np.uint8)
+                stages[member] = aligned_empty(blocks_at_once * BLOCK, np.uint8)
             reads = slice(int(read_cuts[k]), int(read_cuts[k + 1]))
-            columns = (
+            extents = Extents(
                 np.full(reads.stop - reads.start, section),
                 begins[reads] * BLOCK,
                 lengths[reads] * BLOCK,
                 places[reads] * BLOCK,
             )
-            self._reader.read(columns, stages[member], member)
+            self._reader.move(extents, stages[member], member)
             work(int(cuts[k]), int(cuts[k + 1]), near, stages[member])
 
         self._team.share(portion, portions)

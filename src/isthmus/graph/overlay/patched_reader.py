@@ -15,7 +15,7 @@ from isthmus import sizes
 from isthmus.errors import StoreError
 from isthmus.graph.far import FarArray
 from isthmus.graph.overlay.overlay import Patch
-from isthmus.graph.store.extent_reader import ExtentReader
+from isthmus.graph.store.extent_reader import ExtentReader, Extents
 from isthmus.graph.store.files import BLOCK, Array, aligned_empty
 from isthmus.kernels.changing import overlay_arcs as kernels
 
@@ -111,7 +111,7 @@ class PatchedReader:
             )
             if count:
                 sections, offsets, lengths, where = (column[:count] for column in reads)
-                requests += self._reader.read((self._stored[sections], offsets, lengths, where), stage, channel)
+                requests += self._reader.move(Extents(self._stored[sections], offsets, lengths, where), stage, channel)
             kernels.patch(
                 pieces.firsts,
                 pieces.lasts,
@@ -140,9 +140,9 @@ class PatchedReader:
             at = stop
         return requests
 
-    def _located(self, patch: Patch, pieces: Pieces, room: int) -> tuple[Pieces, tuple[Array, Array, Array, Array]]:
-        """The stored slots that pieces need. A piece that needs more than `room` stored entries is halved until it does
-        not.
+    def _located(self, patch: Patch, pieces: Pieces, capacity: int) -> tuple[Pieces, tuple[Array, Array, Array, Array]]:
+        """The stored slots that pieces need. A piece that needs more than `capacity` stored entries is halved until
+        it does not.
         """
         overlay = patch.overlay
         while True:
@@ -157,7 +157,7 @@ class PatchedReader:
                 overlay.removed_slots,
                 *found,
             )
-            large = found[1] - found[0] > room
+            large = found[1] - found[0] > capacity
             if not large.any():
                 return pieces, (found[0], found[1], found[2], found[3])
             pieces = pieces.halved(large, self.widths)

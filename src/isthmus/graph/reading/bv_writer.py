@@ -79,19 +79,7 @@ class BvWriter:
         words, at = self._graph.words(LIST_BITS * lengths.size + ENTRY_BITS * targets.size)
         ends = np.empty(lengths.size, np.int64)
         end = bv_successors.encode(
-            words,
-            at,
-            first,
-            before,
-            lengths.size,
-            WINDOW,
-            MOST_CHAINED,
-            SHORTEST,
-            ZETA_K,
-            lists,
-            bounds,
-            chained,
-            ends,
+            words, at, first, before, lengths.size, WINDOW, MOST_CHAINED, SHORTEST, ZETA_K, lists, bounds, chained, ends
         )
         self._graph.write(words, end)
         self._write_gammas(np.diff(ends, prepend=at))

@@ -12,7 +12,9 @@ from __future__ import annotations
 
 import contextlib
 import os
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -26,7 +28,28 @@ from isthmus.threads import uninterrupted
 
 DEPTH = 128  # reads in flight; 4 KB reads reached their highest rate there
 THREADS = 32  # reader threads if asynchronous I/O is missing
-Columns = tuple[Array, Array, Array, Array]  # of extents: sections, offsets and lengths in bytes, places in the buffer
+
+
+@dataclass
+class Extents:
+    """Byte ranges of far sections and where they go in a near buffer. All multiples of the link's block."""
+
+    sections: Array  # index of the section each extent is in
+    offsets: Array  # bytes from the section's start
+    lengths: Array
+    places: Array  # bytes from the buffer's start
+
+    @property
+    def bytes(self) -> int:
+        return int(self.lengths.sum())
+
+    @property
+    def columns(self) -> tuple[Array, Array, Array, Array]:
+        return self.sections, self.offsets, self.lengths, self.places
+
+    def each(self) -> Iterator[tuple[int, int, int, int]]:
+        """(section, offset, length, place) of every extent."""
+        return zip(*(column.tolist() for column in self.columns), strict=True)
 
 
 class ExtentReader:
@@ -34,8 +57,8 @@ class ExtentReader:
 
     def __init__(self, arrays: list[FarArray], depth: int, channels: int, verify: bool = True) -> None:
         self.notes: list[str] = []
-        self._depth, self._channels = depth, channels
-        self._held, self._arrivals = [array.open_file() for array in arrays], BlockChecks(arrays, verify)
+        self._depth, self._ring_count = depth, channels
+        self._held, self._checks = [array.open_file() for array in arrays], BlockChecks(arrays, verify)
         self._files: list[int] = []
         self._rings: list[Ring] = []
         self._threads: ThreadPoolExecutor | None = None
@@ -52,7 +75,7 @@ class ExtentReader:
         for number in range(len(self._held)):
             self._files.append(self._open(number))
         try:
-            for _ in range(0 if self._plain else self._channels):
+            for _ in range(0 if self._plain else self._ring_count):
                 self._rings.append(Ring(self._depth))
         except OSError as error:
             while self._rings:
@@ -75,13 +98,13 @@ class ExtentReader:
         except OSError as error:
             raise StoreError(f"{file.path}: {error.strerror}") from error
 
-    def read(self, extents: Columns, buffer: Array, channel: int = 0) -> int:
+    def move(self, extents: Extents, buffer: Array, channel: int = 0) -> int:
         """Read extents of whole blocks into an aligned buffer; returns the requests. One thread per channel."""
         if not self._files:
             raise StoreError("the graph is closed")
         if self._plain:
             self._move_plainly(extents, buffer)
-            return int(extents[0].size)
+            return int(extents.sections.size)
         if self._rings:
             requests = self._move_by_ring(extents, buffer.view(np.uint8), self._rings[channel])
         else:
@@ -90,24 +113,32 @@ class ExtentReader:
             self._drop(self._files, extents)
         return requests
 
-    def _move_by_ring(self, extents: Columns, buffer: Array, ring: Ring) -> int:
+    def _move_by_ring(self, extents: Extents, buffer: Array, ring: Ring) -> int:
         status, requests, section, block, found = ring.read(
-            self._descriptors, *extents, buffer, sizes.now.largest_read, self._arrivals.rules, self._arrivals.sums
+            self._descriptors,
+            extents.sections,
+            extents.offsets,
+            extents.lengths,
+            extents.places,
+            buffer,
+            sizes.now.largest_read,
+            self._checks.rules,
+            self._checks.sums,
         )
         if status == REFUSED:
-            raise self._arrivals.error(section, found, block)
+            raise self._checks.error(section, found, block)
         if status == FAILED:
             self._move_plainly(extents, buffer)
         return requests
 
-    def _parts(self, files: list[int], extents: Columns, buffer: Array) -> list[tuple[int, memoryview, int, str]]:
+    def _parts(self, files: list[int], extents: Extents, buffer: Array) -> list[tuple[int, memoryview, int, str]]:
         view = buffer.view(np.uint8).data
         return [
             (files[section], view[place : place + length], offset, str(self._held[section].path))
-            for section, offset, length, place in zip(*(column.tolist() for column in extents), strict=True)
+            for section, offset, length, place in extents.each()
         ]
 
-    def _move_plainly(self, extents: Columns, buffer: Array) -> None:
+    def _move_plainly(self, extents: Extents, buffer: Array) -> None:
         """Read through the page cache: a direct read past the end of a truncated file would only report "invalid"."""
         files = [file.descriptor for file in self._held]
         for part in self._parts(files, extents, buffer):
@@ -115,7 +146,7 @@ class ExtentReader:
         self._drop(files, extents)
         self._check(extents, buffer)
 
-    def _move_by_threads(self, extents: Columns, buffer: Array) -> int:
+    def _move_by_threads(self, extents: Extents, buffer: Array) -> int:
         assert self._threads is not None
         pieces = [
             (file, view[at : at + sizes.now.largest_read], offset + at, name)
@@ -131,18 +162,18 @@ class ExtentReader:
             self._check(extents, buffer)
         return len(pieces)
 
-    def _drop(self, files: list[int], extents: Columns) -> None:
+    def _drop(self, files: list[int], extents: Extents) -> None:
         """Drop what was read from the page cache."""
-        sections, offsets, lengths, _ = extents
-        for section in np.unique(sections):
-            mine = sections == section
-            begin, end = int(offsets[mine].min()), int((offsets[mine] + lengths[mine]).max())
+        offsets, ends = extents.offsets, extents.offsets + extents.lengths
+        for section in np.unique(extents.sections):
+            mine = extents.sections == section
+            begin, end = int(offsets[mine].min()), int(ends[mine].max())
             os.posix_fadvise(files[section], begin, end - begin, os.POSIX_FADV_DONTNEED)
 
-    def _check(self, extents: Columns, buffer: Array) -> None:
+    def _check(self, extents: Extents, buffer: Array) -> None:
         near = buffer.view(np.uint8)
-        for section, offset, length, place in zip(*(column.tolist() for column in extents), strict=True):
-            self._arrivals.check(section, offset // BLOCK, near[place : place + length])
+        for section, offset, length, place in extents.each():
+            self._checks.check(section, offset // BLOCK, near[place : place + length])
 
     def close(self) -> None:
         while self._rings:
@@ -151,4 +182,4 @@ class ExtentReader:
             self._threads.shutdown(cancel_futures=True)
         while self._files:
             os.close(self._files.pop())
-        self._held, self._arrivals = [], BlockChecks([], False)  # an error raised here may keep the reader alive
+        self._held, self._checks = [], BlockChecks([], False)  # an error raised here may keep the reader alive

@@ -1,4 +1,4 @@
-"""Kernels of caches of lists: use counts, the choice of the hottest lists, their places in memory.
+"""Kernels of caches of lists: use counts and ranks, places in memory, and lists that move.
 
-`cache/` imports them. Begin with `hot_lists.py`.
+`cache/` imports them; kernels for GPUs share their small functions. Begin with `ranking.py`.
 """

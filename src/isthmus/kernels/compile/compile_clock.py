@@ -22,25 +22,25 @@ class Stopwatch:
         self._whole = whole  # runs whenever this one does
         self._depth = 0
         # Seconds so far, and since when it runs; replaced in one step.
-        self._state: tuple[float, float | None] = (0.0, None)
+        self.state: tuple[float, float | None] = (0.0, None)
 
     def __enter__(self) -> None:
         if self._whole is not None:
             self._whole.__enter__()
         self._depth += 1
         if self._depth == 1:
-            self._state = self._state[0], time.perf_counter()
+            self.state = self.state[0], time.perf_counter()
 
     def __exit__(self, *details: object) -> None:
         self._depth -= 1
         if self._depth == 0:
-            self._state = self.seconds, None
+            self.state = self.seconds, None
         if self._whole is not None:
             self._whole.__exit__()
 
     @property
     def seconds(self) -> float:
-        spent, since = self._state
+        spent, since = self.state
         return spent if since is None else spent + time.perf_counter() - since
 
 
@@ -50,7 +50,8 @@ COMPILING = Stopwatch(PREPARING)
 
 def clock() -> float:
     """Seconds, as of time.perf_counter, without those in which kernels were compiled or loaded."""
-    return time.perf_counter() - PREPARING.seconds
+    spent, since = PREPARING.state
+    return (time.perf_counter() if since is None else since) - spent
 
 
 class Listener:

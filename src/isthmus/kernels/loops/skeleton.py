@@ -2,7 +2,7 @@
 
 A program is given as source text: `source(u, degree, state, params)`, computed once per active vertex, and `edge(x, u,
 v, w, state, params)`, which returns whether v becomes active. `source` gets the loops' `before`: `state` itself or, on
-a modelled device, `state` as a launch found it (`runtime/executor/launches.py`). Text and loops become a module named
+a modelled device, `state` as a launch found it (`devices/model/launches.py`). Text and loops become a module named
 by their hash, so that its machine code is found again on the next run. (A closure over a compiled function would not
 be.)
 

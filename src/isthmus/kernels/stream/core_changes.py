@@ -8,6 +8,11 @@ A round finds the largest set of vertices that can rise by one together: each ne
 larger core number or in the set. It grows from the given roots through vertices of equal core number, and vertices that
 cannot reach this drop out as soon as that is known (Sariyuce et al. 2013, for one edge; here for any number of roots
 and levels at once).
+
+Lists are (begins, ends, targets) by vertex. A kernel is given `rows` whose lists are there, and goes on with vertices
+that it finds, if their lists are there as well: all are if the graph is in memory. The others come back, for a next
+call with their lists. A candidate that cannot rise, and whose list is not there, is LEAVING: its neighbours still count
+it as a supporter. When its list has come, it is OUT, and each neighbour that was looked at counts one supporter less.
 """
 
 from __future__ import annotations
@@ -17,9 +22,9 @@ from typing import Any
 from numba import int64
 
 from isthmus.kernels.compile.kernel import inline, kernel
-from isthmus.kernels.stream.ring_queue import following, put
+from isthmus.kernels.stream.ring_queue import fill, following, put
 
-UNSEEN, CANDIDATE, OUT = 0, 1, 2
+UNSEEN, CANDIDATE, OUT, LEAVING = 0, 1, 2, 3
 
 
 @inline
@@ -46,33 +51,18 @@ def lowered(old: Any, counts: Any) -> Any:
     return fresh, enough
 
 
-@inline
-def lifted(seen: Any, found: Any, cores: Any, stages: Any, changed: Any, changes: Any, count: Any) -> Any:
-    """Raise the candidates that are left by one; they come first in `seen`. Returns how many."""
-    risen = int64(0)
-    for i in range(found):
-        v = int64(seen[i])
-        if stages[v] == CANDIDATE:
-            cores[v] += 1
-            note(v, changed, changes, count)
-            seen[risen] = v
-            risen += 1
-        else:
-            stages[v] = UNSEEN
-    return risen
-
-
 @kernel
-def count_supports(first: Any, last: Any, sides: Any, out: Any, into: Any, cores: Any, supports: Any) -> None:
-    """Count the supports of first:last. `out` and `into` are (begins, ends, targets)."""
-    for v in range(first, last):
-        total = 0
-        for side in range(sides):
-            begins, ends, targets = out if side == 0 else into
-            for e in range(begins[v], ends[v]):
-                w = int64(targets[e])
-                total += w != v and cores[w] >= cores[v]
-        supports[v] = total
+def add_supports(
+    begins: Any, ends: Any, targets: Any, offset: Any, cores: Any, supports: Any, first: Any, last: Any
+) -> None:
+    """Add the neighbours in lists first:last to the supports of their vertices. Lists begin with that of vertex
+    `offset`.
+    """
+    for i in range(first, last):
+        v = offset + i
+        for e in range(begins[i], ends[i]):
+            w = int64(targets[e])
+            supports[v] += w != v and cores[w] >= cores[v]
 
 
 @kernel
@@ -90,27 +80,36 @@ def shift_supports(tails: Any, heads: Any, amounts: Any, both: Any, cores: Any, 
             supports[v] += amounts[i]
 
 
+@inline
+def is_here(v: Any, sides: Any, out: Any, into: Any) -> Any:
+    """Whether the list of v, which has edges, is among the lists that the kernel was given."""
+    return out[1][v] > out[0][v] or (sides == 2 and into[1][v] > into[0][v])
+
+
 @kernel
 def sink(
-    queue: Any,
-    waiting: Any,
-    used: Any,
+    rows: Any,
     sides: Any,
     out: Any,
     into: Any,
     cores: Any,
     supports: Any,
+    waiting: Any,
+    counts: Any,
+    queue: Any,
+    later: Any,
+    postponed: Any,
     changed: Any,
     changes: Any,
     count: Any,
-    counts: Any,
 ) -> Any:
-    """Lower the vertices in the ring `queue`, which have too little support, and all that this leaves with too little.
+    """Lower those of `rows` that have too little support, and all vertices that this leaves with too little.
 
-    `waiting` marks the vertices in the queue; `counts` is zero, with an entry for every possible core number. Returns
-    the edges read.
+    `waiting` marks the vertices in the ring `queue`, which are `rows` at first, and those in `later`. `counts` is zero,
+    with an entry for every possible core number. Returns (vertices in `later`, edges read).
     """
-    edges = head = int64(0)
+    fill(rows, queue, waiting)
+    edges, head, used = int64(0), int64(0), int64(rows.size)
     while used > 0:
         v = int64(queue[head])
         head = following(head, queue)
@@ -136,9 +135,14 @@ def sink(
                 if w != v and fresh < cores[w] and cores[w] <= old:
                     supports[w] -= 1
                     if supports[w] < cores[w] and waiting[w] == 0:
-                        put(w, queue, head, used, waiting)
-                        used += 1
-    return edges
+                        if is_here(w, sides, out, into):
+                            put(w, queue, head, used, waiting)
+                            used += 1
+                        else:
+                            waiting[w] = 1
+                            later[postponed] = w
+                            postponed += 1
+    return postponed, edges
 
 
 @inline
@@ -155,8 +159,8 @@ def chances(v: Any, sides: Any, out: Any, into: Any, cores: Any, supports: Any, 
 
 
 @kernel
-def rise(
-    roots: Any,
+def climb(
+    rows: Any,
     sides: Any,
     out: Any,
     into: Any,
@@ -165,46 +169,48 @@ def rise(
     stages: Any,
     left: Any,
     seen: Any,
+    found: Any,
     pile: Any,
-    changed: Any,
-    changes: Any,
-    count: Any,
+    postponed: Any,
 ) -> Any:
-    """One round from these roots. The vertices that rise come first in `seen`; returns (their number, edges read).
+    """Find out which candidates can rise: look at `rows`, and at the candidates that are found by that.
 
-    `stages` is UNSEEN for each vertex before and after; `left` needs no contents.
+    A candidate is in `seen`, as far as `found`; before it is looked at, `left` is -1. A vertex in `rows` is such a
+    candidate, or LEAVING. Returns (candidates in `seen`, vertices at the end of `pile`, edges read): at the end of
+    `pile` are vertices whose lists are needed next, and from its beginning on those that are leaving now.
     """
-    found = edges = int64(0)
-    for i in range(roots.size):
-        v = int64(roots[i])
-        if stages[v] == UNSEEN and supports[v] > cores[v]:
-            stages[v] = CANDIDATE
-            left[v] = -1
-            seen[found] = v
-            found += 1
-    at = int64(0)
-    while at < found:
-        v = int64(seen[at])
-        at += 1
+    edges, at, next_row = int64(0), int64(found), int64(0)
+    while next_row < rows.size or at < found:
+        if next_row < rows.size:
+            v = int64(rows[next_row])
+            next_row += 1
+        else:
+            v = int64(seen[at])
+            at += 1
+            if not is_here(v, sides, out, into):
+                postponed += 1
+                pile[pile.size - postponed] = v
+                continue
         if stages[v] == OUT:
             continue
         k = cores[v]
-        left[v] = chances(v, sides, out, into, cores, supports, stages)
-        for side in range(sides):
-            begins, ends, _ = out if side == 0 else into
-            edges += ends[v] - begins[v]
-        if left[v] > k:
+        if stages[v] == CANDIDATE:
+            left[v] = chances(v, sides, out, into, cores, supports, stages)
             for side in range(sides):
-                begins, ends, targets = out if side == 0 else into
+                begins, ends, _ = out if side == 0 else into
                 edges += ends[v] - begins[v]
-                for e in range(begins[v], ends[v]):
-                    w = int64(targets[e])
-                    if cores[w] == k and stages[w] == UNSEEN and supports[w] > k:
-                        stages[w] = CANDIDATE
-                        left[w] = -1
-                        seen[found] = w
-                        found += 1
-            continue
+            if left[v] > k:
+                for side in range(sides):
+                    begins, ends, targets = out if side == 0 else into
+                    edges += ends[v] - begins[v]
+                    for e in range(begins[v], ends[v]):
+                        w = int64(targets[e])
+                        if cores[w] == k and stages[w] == UNSEEN and supports[w] > k:
+                            stages[w] = CANDIDATE
+                            left[w] = -1
+                            seen[found] = w
+                            found += 1
+                continue
         stages[v] = OUT
         pile[0] = v
         height = 1
@@ -219,23 +225,42 @@ def rise(
                     if w != x and cores[w] == k and stages[w] == CANDIDATE and left[w] >= 0:
                         left[w] -= 1
                         if left[w] <= k:
-                            stages[w] = OUT
-                            pile[height] = w
-                            height += 1
-    risen = lifted(seen, found, cores, stages, changed, changes, count)
-    edges += support_risen(seen, risen, sides, out, into, cores, supports, stages)
-    return risen, edges
+                            if is_here(w, sides, out, into):
+                                stages[w] = OUT
+                                pile[height] = w
+                                height += 1
+                            else:
+                                stages[w] = LEAVING
+                                postponed += 1
+                                pile[pile.size - postponed] = w
+    return found, postponed, edges
 
 
-@inline
-def support_risen(
-    seen: Any, risen: Any, sides: Any, out: Any, into: Any, cores: Any, supports: Any, stages: Any
-) -> Any:
-    """Count the supports of vertices that have risen, and let them support those that were above them by one."""
-    edges = int64(0)
-    for i in range(risen):
+@kernel
+def lift(seen: Any, found: Any, cores: Any, stages: Any, changed: Any, changes: Any, count: Any) -> Any:
+    """Raise the candidates that are left by one; they come first in `seen`. Returns how many."""
+    risen = int64(0)
+    for i in range(found):
         v = int64(seen[i])
-        k, total = cores[v], 0
+        if stages[v] == CANDIDATE:
+            cores[v] += 1
+            note(v, changed, changes, count)
+            seen[risen] = v
+            risen += 1
+        else:
+            stages[v] = UNSEEN
+    return risen
+
+
+@kernel
+def support_risen(rows: Any, sides: Any, out: Any, into: Any, cores: Any, supports: Any, stages: Any) -> Any:
+    """Count the supports of vertices that have risen, and let them support those that were above them by one; returns
+    the edges read.
+    """
+    edges = int64(0)
+    for i in range(rows.size):
+        v = int64(rows[i])
+        k, total = cores[v], int64(0)
         for side in range(sides):
             begins, ends, targets = out if side == 0 else into
             edges += ends[v] - begins[v]
@@ -247,6 +272,4 @@ def support_risen(
                 if cores[w] == k and stages[w] == UNSEEN:
                     supports[w] += 1
         supports[v] = total
-    for i in range(risen):
-        stages[int64(seen[i])] = UNSEEN
     return edges

@@ -70,7 +70,7 @@ def orphan_children(
 
 
 @kernel
-def give_up(
+def reset(
     orphans: Any,
     adopted: Any,
     first: Any,
@@ -87,7 +87,7 @@ def give_up(
     lost: Any,
     lost_count: Any,
 ) -> None:
-    """Adopted orphans keep their value; the others lose it."""
+    """Adopted orphans keep their value; the others get their initial one, and are listed in `lost`."""
     for i in range(first, last):
         v = int64(orphans[i])
         if adopted[i]:

@@ -1,5 +1,5 @@
-"""A queue in a ring: `used` entries of an array from `head` on, which go on at its beginning. It has room for every
-vertex once.
+"""A queue in a ring: `used` entries of an array from `head` on, which go on at its beginning. Each
+vertex fits in once.
 
 `marks` has a 1 for each vertex in the queue, so that none is put there twice.
 """

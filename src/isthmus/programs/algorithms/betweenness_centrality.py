@@ -37,7 +37,7 @@ from isthmus.programs.program import Array, Facts, Program, State
 
 MOST = 64  # bits of a word
 FORWARD, BACKWARD = range(2)
-SEEN, HERE, COMING, PATHS, GAINS = range(5)  # in the BACKWARD phase COMING marks settled vertices
+HERE = 1  # where kernels find the searches at a vertex
 UNREACHED = np.iinfo(np.uint32).max
 # Three words and the score; per source paths, gains, level, its place in a list of active vertices.
 VERTEX_BYTES, SOURCE_BYTES = 32, 24
@@ -97,9 +97,10 @@ class Betweenness(Program):
     def begin(self, facts: Facts) -> State:
         n = facts.vertices
         width = min(MOST, max(1, len(self.sources)), self._batch + facts.spare // max(1, SOURCE_BYTES * n))
-        words = tuple(np.zeros(n, np.uint64) for _ in range(3))
         levels = np.full(n * width, UNREACHED, np.uint32)
-        arrays = (*words, np.zeros(n * width), np.zeros(n * width))
+        # In the BACKWARD phase `coming` marks settled vertices.
+        arrays: dict[str, Array] = {name: np.zeros(n, np.uint64) for name in ("seen", "here", "coming")}
+        arrays |= {name: np.zeros(n * width) for name in ("paths", "gains")}
         state = State(arrays, None, (FORWARD, width), {"levels": levels, "scores": np.zeros(n)})
         state.start = self._next_batch(state)
         return state
@@ -109,8 +110,8 @@ class Betweenness(Program):
         width = state.params[1]
         numbers = np.asarray(self.sources[self._done : self._done + width], np.int64)
         bits = np.arange(numbers.size)
-        state.arrays[COMING][numbers] = np.uint64(1) << bits.astype(np.uint64)
-        state.arrays[PATHS][numbers * width + bits] = 1.0
+        state["coming"][numbers] = np.uint64(1) << bits.astype(np.uint64)
+        state["paths"][numbers * width + bits] = 1.0
         state.params = (FORWARD, width)
         self._active, self._level = [], 0
         return numbers
@@ -120,7 +121,7 @@ class Betweenness(Program):
         phase, width = state.params
         if phase == BACKWARD:
             return
-        given = (self._level, width, *state.arrays[:GAINS], state.extra["levels"])
+        given = (self._level, width, *state.arrays[:-1], state.extra["levels"])
         self._active.append(frontier.list)
         if frontier.list is not None:
             finite = [kernels.arrive_rows(frontier.list, *given)]
@@ -175,7 +176,7 @@ class Betweenness(Program):
 
     def _return(self, state: State, frontier: Any, facts: Facts) -> None:
         """Make the vertices that were active at this level active again."""
-        given = (self._level, state.params[1], state.arrays[HERE], state.extra["levels"])
+        given = (self._level, state.params[1], state["here"], state.extra["levels"])
         rows = self._active[self._level]
         if rows is not None:
             kernels.return_rows(rows, *given)
@@ -216,7 +217,7 @@ class Betweenness(Program):
         self._pairs, self._depth = integer(kept["pairs"]), integer(kept["depth"], 0)
 
     def check_recalled(self, state: State, frontier: Any, facts: Facts) -> None:
-        for words in state.arrays[:PATHS]:
+        for words in state.arrays[:3]:
             bits(words, state.params[1])
         count = len(self._active)
         if self._level != count if state.params[0] == FORWARD else self._level >= count:
@@ -227,7 +228,7 @@ class Betweenness(Program):
                 within(rows, facts.vertices - 1)
 
     def result(self, state: State, facts: Facts) -> dict[str, Array]:
-        scores = state.given(state.extra["scores"])
+        scores = state.take(state.extra["scores"])
         rescale(scores, self.sources, facts.directed, self._normalized, self._endpoints)
         return {"betweenness_centrality": scores}
 

@@ -87,8 +87,9 @@ class BFS(Monotone):
         self._in_levels = True
         self._last = None if self._until is None else facts.number(self._until)
         self._unreached: Array | None = None  # marks, from the first bottom-up level on
-        bits = np.zeros((facts.vertices + 63) // 64, np.uint64)
-        return State((*state.arrays, bits), state.start, (*state.params, 1), state.extra)
+        state.add("front", np.zeros((facts.vertices + 63) // 64, np.uint64))  # the frontier's bitmap
+        state.params = (*state.params, 1)
+        return state
 
     def seeks(self, state: State) -> bool:
         return self._seeking
@@ -106,13 +107,13 @@ class BFS(Monotone):
             and self._level <= state.params[0]
         )
         if self._seeking:
-            frontier.bits(state.arrays[1])
-            frontier.take_marks(self._mark_unreached(state.arrays[0], frontier, facts))
+            frontier.bits(state["front"])
+            frontier.take_marks(self._mark_unreached(state["values"], frontier, facts))
         elif self._unreached is not None:
             self._unreached[frontier.rows(0, facts.vertices)] = 0
 
     def after(self, state: State, frontier: Any, facts: Facts, iteration: int) -> bool:
-        return self._last is None or not self._in_levels or int(state.arrays[0][self._last]) == INT_MAX
+        return self._last is None or not self._in_levels or int(state["values"][self._last]) == INT_MAX
 
     def top_down(self, state: State) -> None:
         self._left = INT_MAX
@@ -143,9 +144,9 @@ class BFS(Monotone):
             return False
         if facts.vertices + edges.lists.arcs <= sizes.now.few_arcs:
             assert state.start is not None
-            search_few(state.arrays[0], state.start, int(self.values_given["limit"]), edges, seen)
+            search_few(state["values"], state.start, int(self.values_given["limit"]), edges, seen)
             return True
-        levels, distances, n = np.empty(facts.vertices, np.int32), state.arrays[0], facts.vertices
+        levels, distances, n = np.empty(facts.vertices, np.int32), state["values"], facts.vertices
         facts.team.split(lambda a, b: levels[a:b].fill(traversal.UNSEEN), n)
         Search(int(self.values_given["limit"]), facts, edges, levels, seen, self._last).run(state.start)
         facts.team.split(lambda a, b: vertices.widen(levels, traversal.UNSEEN, INT_MAX, distances, a, b), n)

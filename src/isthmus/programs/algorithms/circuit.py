@@ -41,7 +41,7 @@ from isthmus.programs.sums import over, summing, times
 from isthmus.programs.weights import no_negative_weights, note_unweighted
 
 WEIGHING, MEASURING, STEPPING = range(3)  # what a pass multiplies: ones, the voltages, the direction of a step
-VOLTAGES, SUMS, DIRECTIONS, RESIDUAL, STRENGTHS, OHMS = range(6)
+SUMS, DIRECTIONS = 1, 2  # where kernels find them
 HELD = ("held_strengths", "held_currents")  # found by passes, in this order
 # Attributes.
 CHANGING = (
@@ -148,7 +148,14 @@ class Circuit(Program):
                 )
         voltages = np.zeros(n)
         voltages[held] = np.array(list(self.fixed.values()), np.float64) - self._reference
-        arrays = (voltages, np.zeros(n), np.ones(n), np.zeros(n), np.empty(n), self.ohms)
+        arrays = {
+            "voltages": voltages,
+            "sums": np.zeros(n),
+            "directions": np.ones(n),
+            "residual": np.zeros(n),
+            "strengths": np.empty(n),
+            "ohms": self.ohms,
+        }
         return State(
             arrays,
             None,
@@ -158,8 +165,8 @@ class Circuit(Program):
 
     def before(self, state: State, frontier: Any, facts: Facts) -> None:
         if self._phase == MEASURING:
-            voltages, sums, directions = state.arrays[:RESIDUAL]
-            directions[:] = voltages
+            sums = state["sums"]
+            state["directions"][:] = state["voltages"]
             sums[:] = 0.0
             sums[state.extra["injected"]] = state.extra["amperes"]
 
@@ -174,7 +181,7 @@ class Circuit(Program):
 
     def _weigh(self, state: State) -> None:
         """Keep each vertex's sum of conductances, which the pass found."""
-        sums, strengths, held = state.arrays[SUMS], state.arrays[STRENGTHS], state.extra["held"]
+        sums, strengths, held = state["sums"], state["strengths"], state.extra["held"]
         if np.isinf(sums).any():
             raise OptionError(
                 "circuit: a resistance of 0 is a short circuit; join its ends to one vertex"
@@ -184,7 +191,7 @@ class Circuit(Program):
         strengths[:] = sums
         state.extra["held_strengths"] = strengths[held]
         strengths[held] = np.inf
-        strengths[np.isinf(self.ohms)] = np.inf
+        strengths[np.isinf(state["ohms"])] = np.inf
         solved = strengths[np.isfinite(strengths)]
         if (solved <= 0).any():  # the search came to it over an edge that its own list does not have
             raise StoreError(
@@ -196,7 +203,7 @@ class Circuit(Program):
 
     def _measure(self, state: State, facts: Facts) -> bool:
         """Measure the missing currents after a pass over the voltages; returns whether to go on."""
-        voltages, sums, held = state.arrays[VOLTAGES], state.arrays[SUMS], state.extra["held"]
+        voltages, sums, held = state["voltages"], state["sums"], state.extra["held"]
         state.extra["held_currents"] = state.extra["held_strengths"] * voltages[held] - sums[held]
         self._note(facts.team.split(lambda a, b: kernels.missing(a, b, *state.arrays), facts.vertices))
         stuck = self.error_bound > self._measured / 2
@@ -236,15 +243,15 @@ class Circuit(Program):
         """All arrays but the path resistances, and the attributes that change."""
         own = {name: getattr(self, name) for name in CHANGING}
         return {
-            "arrays": state.arrays[:OHMS],
+            "arrays": state.arrays[:-1],
             "held": {name: state.extra[name] for name in HELD if name in state.extra},
             "own": own,
         }
 
     def recall(self, state: State, kept: dict[str, Any]) -> None:
         own = kept["own"]
-        finite(*kept["arrays"][:STRENGTHS])
-        state.arrays = (*kept["arrays"], state.arrays[OHMS])
+        finite(*kept["arrays"][:-1])  # a strength may be infinite
+        state.arrays = (*kept["arrays"], state["ohms"])
         for name, values in kept["held"].items():
             alike(values, np.empty(state.extra["held"].size))
             state.extra[name] = values
@@ -260,13 +267,13 @@ class Circuit(Program):
 
     def result(self, state: State, facts: Facts) -> dict[str, Array]:
         """Currents of held vertices are those of the last measurement; NaN before the first."""
-        voltages, currents = state.given(state.arrays[VOLTAGES]), state.room(state.arrays[SUMS])
+        voltages, currents = state.take("voltages"), state.memory_like("sums")
         currents[:] = 0.0
         currents[state.extra["injected"]] = state.extra["amperes"]
         currents[state.extra["held"]] = state.extra.get("held_currents", np.nan)
         voltages += self._reference
         voltages[state.extra["held"]] = list(self.fixed.values())
-        voltages[np.isinf(self.ohms)] = np.nan
+        voltages[np.isinf(state["ohms"])] = np.nan
         return {"voltage": voltages, "current": currents}
 
     def summary(self, columns: dict[str, Array], state: State) -> dict[str, Any]:

@@ -24,7 +24,6 @@ from isthmus.programs.program import Array, Facts, Program, State
 from isthmus.programs.vertex_choice import as_mask, chosen
 
 LOOPS, PEELING = 0, 1
-DEGREES, CORES = 0, 1
 
 
 def nothing_sent(u: Any, degree: Any, state: Any, params: Any) -> Any:
@@ -66,7 +65,7 @@ class CoreNumber(Program):
         for lists in facts.lists_of_sides:
             degrees += lists.ends
             degrees -= lists.begins
-        arrays = (degrees, np.full(facts.vertices, -1, np.int64))
+        arrays = {"degrees": degrees, "cores": np.full(facts.vertices, -1, np.int64)}
         if self._loops:
             return State(arrays, None, (LOOPS, 0))
         state = State(arrays, None, (PEELING, 0))
@@ -88,7 +87,7 @@ class CoreNumber(Program):
         """Remove the active vertices: k is their core number."""
         if state.params[0] == LOOPS:
             return
-        k, cores = state.params[1], state.arrays[CORES]
+        k, cores = state.params[1], state["cores"]
         if frontier.list is not None:
             peel.remove_rows(frontier.list, k, cores)
             return
@@ -110,7 +109,7 @@ class CoreNumber(Program):
         state.arrays, state.params = kept["arrays"], (integer(phase, LOOPS, PEELING), integer(k, 0))
 
     def result(self, state: State, facts: Facts) -> dict[str, Array]:
-        return {"core_number": state.given(state.arrays[CORES])}
+        return {"core_number": state.given("cores")}
 
     def summary(self, columns: dict[str, Array], state: State) -> dict[str, Any]:
         cores = columns["core_number"]

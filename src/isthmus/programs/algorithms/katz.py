@@ -76,7 +76,8 @@ class Katz(Program):
         """Three arrays: values, the residual, and alpha times what was taken from it."""
         if not facts.vertices:  # an empty answer has no error
             self.error_bound, self.converged = 0.0, True
-        return State((np.zeros(facts.vertices), np.full(facts.vertices, self.beta), np.zeros(facts.vertices)), None)
+        values, sent = np.zeros(facts.vertices), np.zeros(facts.vertices)
+        return State({"values": values, "residual": np.full(facts.vertices, self.beta), "sent": sent}, None)
 
     def before(self, state: State, frontier: Any, facts: Facts) -> None:
         facts.team.split(lambda a, b: scores.send_scaled(a, b, self.alpha, *state.arrays), facts.vertices)
@@ -103,19 +104,18 @@ class Katz(Program):
 
     def recall(self, state: State, kept: dict[str, Any]) -> None:
         finite(*kept["arrays"])
-        state.arrays = (*kept["arrays"], state.arrays[2])
+        state.arrays = (*kept["arrays"], state["sent"])
         bound, converged, growth = kept["bound"]
         self.error_bound, self.converged, self.growth = real(bound), truth(converged), real(growth)
 
     def result(self, state: State, facts: Facts) -> dict[str, Array]:
-        values, residual = state.arrays[:2]
         if np.isinf(self.error_bound):
             if self.alpha * self.growth < 1:
                 raise OptionError(
                     f"max_iter: {self.max_iter} iterations are too few for any bound on the error; give more"
                 )
             raise OptionError(self._too_large())
-        return {"katz_centrality": np.add(values, residual, out=state.room(values))}
+        return {"katz_centrality": np.add(state["values"], state["residual"], out=state.memory_like("values"))}
 
     def _too_large(self) -> str:
         growth, totals = self.growth, self._totals[len(self._totals) // 2 :]
@@ -192,7 +192,7 @@ class LiveKatz(Spreading):
 
     def after(self, state: State, frontier: Any, facts: Facts, iteration: int) -> bool:
         """Goes on while a vertex is active; where alpha is too large for the graph, scores grow without end."""
-        if iteration % CHECKED == 0 and not np.isfinite(state.arrays[1][: facts.vertices]).all():
+        if iteration % CHECKED == 0 and not np.isfinite(state["residual"][: facts.vertices]).all():
             raise OptionError(f"katz does not converge on this graph: {self.explain_growth()}")
         if iteration >= LONGEST:
             raise OptionError(

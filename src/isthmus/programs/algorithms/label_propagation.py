@@ -28,8 +28,6 @@ from isthmus.programs.program import Array, Facts, Program, State
 from isthmus.programs.vertex_choice import label_counts
 from isthmus.programs.windows import Windows
 
-LABELS, CURSORS, TABLE, FRESH = range(4)
-
 
 def counts_labels(u: Any, degree: Any, state: Any, params: Any) -> Any:
     return params[0] != 0
@@ -70,7 +68,12 @@ class LabelPropagation(Program):
         naturals = facts.naturals()
         labels = np.arange(n, dtype=np.uint32) if naturals is None else naturals.astype(np.uint32)
         windows = Windows.of(facts, 4)
-        arrays = (labels, np.empty(n, np.uint32), np.empty(windows.room, np.uint32), np.empty(n, np.uint32))
+        arrays = {
+            "labels": labels,
+            "cursors": np.empty(n, np.uint32),
+            "table": np.empty(windows.room, np.uint32),
+            "fresh": np.empty(n, np.uint32),
+        }
         start = windows.start() if self.rounds else np.empty(0, np.int64)
         return State(arrays, start, (0,), {"windows": windows, "first": 0, "changed": 0})
 
@@ -81,9 +84,9 @@ class LabelPropagation(Program):
         counting = windows.entries(first, last) > windows.room
         state.params = (int(counting),)
         if counting:
-            state.arrays[TABLE][: facts.vertices] = 0
+            state["table"][: facts.vertices] = 0
             return
-        begin, cursors = windows.before(first), state.arrays[CURSORS]
+        begin, cursors = windows.before(first), state["cursors"]
         facts.team.split(
             lambda a, b: kernels.lay_out(first + a, first + b, begin, windows.arcs_before, cursors), last - first
         )
@@ -95,8 +98,7 @@ class LabelPropagation(Program):
             self._count(state, facts, first) if state.params[0] else self._choose(state, facts, first, last)
         )
         if last == facts.vertices:
-            labels, cursors, table, fresh = state.arrays
-            state.arrays = (fresh, cursors, table, labels)
+            state["labels"], state["fresh"] = state["fresh"], state["labels"]
             self.done += 1
             if self.done == self.rounds or not state.extra["changed"]:
                 return False
@@ -137,18 +139,16 @@ class LabelPropagation(Program):
 
     def remember(self, state: State) -> dict[str, Any]:
         """Labels old and new, and how far the round is; the table is for one window only."""
-        labels, _, _, fresh = state.arrays
         return {
-            "labels": labels,
-            "fresh": fresh,
+            "labels": state["labels"],
+            "fresh": state["fresh"],
             "first": state.extra["first"],
             "changed": state.extra["changed"],
             "done": self.done,
         }
 
     def recall(self, state: State, kept: dict[str, Any]) -> None:
-        _, cursors, table, _ = state.arrays
-        state.arrays = (kept["labels"], cursors, table, kept["fresh"])
+        state["labels"], state["fresh"] = kept["labels"], kept["fresh"]
         state.extra |= {
             "first": integer(kept["first"], 0, kept["labels"].size - 1),
             "changed": integer(kept["changed"], 0),
@@ -157,15 +157,15 @@ class LabelPropagation(Program):
 
     def check_recalled(self, state: State, frontier: Any, facts: Facts) -> None:
         """A kernel takes labels for indices, and expects room in its table for the lists of active vertices."""
-        within(state.arrays[LABELS], facts.vertices - 1)
-        within(state.arrays[FRESH][: state.extra["first"]], facts.vertices - 1)
+        within(state["labels"], facts.vertices - 1)
+        within(state["fresh"][: state.extra["first"]], facts.vertices - 1)
         exactly(frontier, state.extra["first"], state.extra["windows"].end(state.extra["first"]))
 
     def result(self, state: State, facts: Facts) -> dict[str, Array]:
-        return {"labels": state.given(state.arrays[LABELS])}
+        return {"labels": state.given("labels")}
 
     def summary(self, columns: dict[str, Array], state: State) -> dict[str, Any]:
-        count, largest = label_counts(columns["labels"], state.room(state.arrays[CURSORS]))
+        count, largest = label_counts(columns["labels"], state.memory_like("cursors"))
         return {"communities": count, "largest": largest, "rounds": self.done}
 
 

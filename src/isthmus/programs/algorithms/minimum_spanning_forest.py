@@ -82,12 +82,16 @@ class SpanningForest(Program):
 
     def begin(self, facts: Facts) -> State:
         n, naturals = facts.vertices, facts.naturals()
-        arrays = (np.arange(n, dtype=np.uint32), np.empty(n, weight_kind(facts)), np.empty(n, np.uint64))
-        return State(arrays if naturals is None else (*arrays, naturals), None, (LIGHTEST,))
+        arrays = {
+            "components": np.arange(n, dtype=np.uint32),
+            "best": np.empty(n, weight_kind(facts)),
+            "picks": np.empty(n, np.uint64),
+        }
+        return State(arrays if naturals is None else {**arrays, "naturals": naturals}, None, (LIGHTEST,))
 
     def before(self, state: State, frontier: Any, facts: Facts) -> None:
         if state.params[0] == LIGHTEST:
-            heaviest = INT_MAX if state.arrays[BEST].dtype.kind == "i" else np.inf
+            heaviest = INT_MAX if state["best"].dtype.kind == "i" else np.inf
             facts.team.split(lambda a, b: forest.forget(a, b, heaviest, *state.arrays[:NATURALS]), facts.vertices)
 
     def after(self, state: State, frontier: Any, facts: Facts, iteration: int) -> bool:
@@ -95,7 +99,7 @@ class SpanningForest(Program):
             state.params = (FIRST,)
             return True
         state.params = (LIGHTEST,)
-        components, _, picks = state.arrays[:NATURALS]
+        components, picks = state["components"], state["picks"]
         for first in range(0, facts.vertices, AT_ONCE):
             forest.hook(first, min(first + AT_ONCE, facts.vertices), components, picks)
         facts.team.split(lambda a, b: vertices.compress(components, a, b), facts.vertices)
@@ -110,7 +114,7 @@ class SpanningForest(Program):
 
     def check_recalled(self, state: State, frontier: Any, facts: Facts) -> None:
         """An edge of the forest joins two vertices; that of a root is forgotten before the lightest ones are found."""
-        components, _, picks = state.arrays[:NATURALS]
+        components, picks = state["components"], state["picks"]
         roots(components)
         for first in range(0, facts.vertices, AT_ONCE):
             mine, edges = components[first : first + AT_ONCE], picks[first : first + AT_ONCE]
@@ -120,14 +124,14 @@ class SpanningForest(Program):
             within(edges[used].astype(np.uint32), facts.vertices - 1)
 
     def result(self, state: State, facts: Facts) -> dict[str, Array]:
-        components, best, picks = state.arrays[:NATURALS]
+        components, picks = state["components"], state["picks"]
         joined = np.flatnonzero(components != np.arange(facts.vertices, dtype=np.uint32))
         joined = joined[np.argsort(picks[joined])]
         edges = picks[joined]
         return {
             "source": (edges >> np.uint64(32)).astype(np.uint32),
             "target": edges.astype(np.uint32),
-            "weight": best[joined],
+            "weight": state["best"][joined],
         }
 
     def summary(self, columns: dict[str, Array], state: State) -> dict[str, Any]:
@@ -136,7 +140,7 @@ class SpanningForest(Program):
             total = sum(weights.tolist()) if weights.dtype.kind == "i" else float(weights.sum())
         return {
             "edges": int(weights.size),
-            "trees": int(state.arrays[COMPONENTS].size - weights.size),
+            "trees": int(state["components"].size - weights.size),
             "total_weight": total,
         }
 

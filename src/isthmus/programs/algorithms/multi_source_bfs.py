@@ -66,10 +66,10 @@ class MultiSourceBFS(Program):
         numbers = np.array([facts.number(source) for source in self.sources], np.int64)
         if np.unique(numbers).size < numbers.size:
             raise OptionError(f"sources: expected different vertices, got {self.sources}")
-        seen, here, coming = (np.zeros(facts.vertices, np.uint64) for _ in range(3))
-        coming[numbers] = np.uint64(1) << np.arange(numbers.size, dtype=np.uint64)
+        arrays = {name: np.zeros(facts.vertices, np.uint64) for name in ("seen", "here", "coming")}
+        arrays["coming"][numbers] = np.uint64(1) << np.arange(numbers.size, dtype=np.uint64)
         distances = np.full((numbers.size, facts.vertices), UNREACHED, np.uint32)
-        return State((seen, here, coming), numbers, (), {"distances": distances, "level": 0})
+        return State(arrays, numbers, (), {"distances": distances, "level": 0})
 
     def before(self, state: State, frontier: Any, facts: Facts) -> None:
         """The searches that were coming to a vertex arrive there, at this level's distance."""

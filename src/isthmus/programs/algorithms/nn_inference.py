@@ -166,7 +166,7 @@ class Inference(Program):
         biases[layers.ranks] = self.biases
         values, sums = np.zeros(layers.widest * count), np.zeros(layers.widest * count)
         values[: layers.size(0) * count] = self.inputs.T.ravel()
-        arrays = (ranks, values, sums, np.full(1, NONE_WRONG, np.uint64))
+        arrays = {"ranks": ranks, "values": values, "sums": sums, "wrong": np.full(1, NONE_WRONG, np.uint64)}
         return State(
             arrays, members[: layers.starts[1]], self._params(0), {"layer": 0, "members": members, "biases": biases}
         )
@@ -187,7 +187,7 @@ class Inference(Program):
         layer = state.extra["layer"] = state.extra["layer"] + 1
         self._fire(state, facts, layer, sums)
         values[:] = 0.0
-        state.arrays = (ranks, sums, values, wrong)
+        state["values"], state["sums"] = sums, values
         state.params = self._params(layer)
         frontier.wake_all(state.extra["members"][self.layers.starts[layer] : self.layers.starts[layer + 1]])
         return True
@@ -206,12 +206,12 @@ class Inference(Program):
 
     def recall(self, state: State, kept: dict[str, Any]) -> None:
         layer = state.extra["layer"] = integer(kept["layer"], 0, len(self.layers) - 1)
-        state.arrays = (state.arrays[0], *kept["arrays"])
+        state.arrays = (state["ranks"], *kept["arrays"])
         state.params = self._params(layer)
 
     def check_recalled(self, state: State, frontier: Any, facts: Facts) -> None:
         """Only vertices of the layer have values, and an edge that is wrong joins two vertices."""
-        layer, wrong = state.extra["layer"], state.arrays[-1]
+        layer, wrong = state.extra["layer"], state["wrong"]
         members = state.extra["members"][self.layers.starts[layer] : self.layers.starts[layer + 1]]
         if frontier.all_active or frontier.count != members.size or not frontier.marks[members].all():
             raise ValueError(f"expected layer {layer} to be active, and no other vertices")
@@ -221,7 +221,7 @@ class Inference(Program):
     def result(self, state: State, facts: Facts) -> dict[str, Array]:
         """One array, a row per input and a column per output neuron."""
         size, count = self.layers.size(len(self.layers) - 1), len(self.inputs)
-        outputs = state.arrays[1][: size * count].reshape(size, count).T
+        outputs = state["values"][: size * count].reshape(size, count).T
         return {"outputs": softmax(outputs) if self.output_activation == "softmax" else outputs.copy()}
 
     def summary(self, columns: dict[str, Array], state: State) -> dict[str, Any]:

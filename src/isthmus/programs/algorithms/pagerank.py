@@ -82,13 +82,12 @@ class PageRank(Program):
         facts.team.split(lambda a, b: np.copyto(ranks[a:b], 1 / n if teleports is None else teleports[a:b]), n)
         if not n:  # an empty answer has no error
             self.error_bound, self.converged = 0.0, True
-        state = State((ranks, np.empty(n)), None, (), {"divisors": self._divisors(facts), "teleports": teleports})
+        extra = {"divisors": self._divisors(facts), "teleports": teleports}
+        state = State({"ranks": ranks, "shares": np.empty(n)}, None, (), extra)
         if self.sweeps and self.pulls and n:
             assert self.max_iter is not None
-            weighted = self.strengths is not None
-            given = (*state.extra.values(), weighted, self.alpha, self.tol, self.max_iter, *state.arrays)
-            self._ranking = Ranking(facts, *given)
-            state.arrays, state.params = self._ranking.state, self._ranking.params
+            self._ranking = Ranking(facts, self.strengths is not None, self.alpha, self.tol, self.max_iter)
+            self._ranking.begin(state)
         return state
 
     def _divisors(self, facts: Facts) -> Array | None:
@@ -102,7 +101,7 @@ class PageRank(Program):
 
     def before(self, state: State, frontier: Any, facts: Facts) -> None:
         if self._ranking is not None:
-            state.params = self._ranking.params
+            self._ranking.set_params(state)
             return
         divisors, kernel = state.extra["divisors"], sweeps.share_out
         sums = facts.team.split(lambda a, b: kernel(a, b, *facts.lists.arrays, divisors, *state.arrays), facts.vertices)
@@ -110,8 +109,7 @@ class PageRank(Program):
 
     def after(self, state: State, frontier: Any, facts: Facts, iteration: int) -> bool:
         if self._ranking is not None:
-            more = self._ranking.passed(iteration, self._ranking.delivered(frontier.next_marks))
-            state.arrays = self._ranking.state
+            more = self._ranking.passed(state, iteration, self._ranking.delivered(state, frontier.next_marks))
             self._proved()
             return more
         ranks, shares = state.arrays
@@ -125,7 +123,7 @@ class PageRank(Program):
     def _base(self, state: State) -> float:
         """The rank from teleports and from vertices without edges: per vertex if teleports are even, else in total."""
         whole = float(1 - self.alpha + self.alpha * self._stuck)
-        return whole / max(state.arrays[0].size, 1) if state.extra["teleports"] is None else whole
+        return whole / max(state["ranks"].size, 1) if state.extra["teleports"] is None else whole
 
     def _goes_on(self, change: float) -> bool:
         self.error_bound = self.alpha / (1 - self.alpha) * change
@@ -139,27 +137,26 @@ class PageRank(Program):
 
     def remember(self, state: State) -> dict[str, Any]:
         if self._ranking is not None:
-            return self._ranking.remember()
-        return {"ranks": state.arrays[0], "bound": (self.error_bound, self.converged)}
+            return self._ranking.remember(state)
+        return {"ranks": state["ranks"], "bound": (self.error_bound, self.converged)}
 
     def recall(self, state: State, kept: dict[str, Any]) -> None:
         if self._ranking is not None:
-            self._ranking.recall(kept)
-            state.arrays = self._ranking.state
+            self._ranking.recall(state, kept)
             return
         finite(kept["ranks"])
-        state.arrays = (kept["ranks"], *state.arrays[1:])
+        state["ranks"] = kept["ranks"]
         self.error_bound, self.converged = real(kept["bound"][0]), truth(kept["bound"][1])
 
     def solve(self, state: State, facts: Facts, edges: NearEdges, seen: Seen) -> bool:
         if self._ranking is None:
             return not facts.vertices
-        self._ranking.solve(edges, seen)
+        self._ranking.solve(state, edges, seen)
         self._proved()
         return True
 
     def result(self, state: State, facts: Facts) -> dict[str, Array]:
-        return {"pagerank": state.given(state.arrays[0])}
+        return {"pagerank": state.take("ranks")}  # two of them may be combined in place, see `Walk`
 
     def summary(self, columns: dict[str, Array], state: State) -> dict[str, Any]:
         ranks = columns["pagerank"]
@@ -209,6 +206,9 @@ class FixedPageRank(PageRank):
 
     def _goes_on(self, change: float) -> bool:
         return True
+
+    def result(self, state: State, facts: Facts) -> dict[str, Array]:
+        return {"pagerank": state.given("ranks")}
 
     def summary(self, columns: dict[str, Array], state: State) -> dict[str, Any]:
         ranks = columns["pagerank"]

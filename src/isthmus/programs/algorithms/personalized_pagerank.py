@@ -121,12 +121,12 @@ class PersonalizedPageRank(Program):
         ranks, shares = (np.zeros(facts.vertices * self._width) for _ in range(2))
         ranks[homes] = 1.0
         divisors = facts.degrees() if self.strengths is None else self.strengths
-        return State((ranks, shares), None, (), {"divisors": divisors, "homes": homes})
+        return State({"ranks": ranks, "shares": shares}, None, (), {"divisors": divisors, "homes": homes})
 
     def before(self, state: State, frontier: Any, facts: Facts) -> None:
         """Send all rank; each source then starts with what goes back to it."""
         stuck = self._sums(kernels.send_ranks, state, facts)
-        state.arrays[0][state.extra["homes"]] = 1 - self.alpha + stuck
+        state["ranks"][state.extra["homes"]] = 1 - self.alpha + stuck
 
     def after(self, state: State, frontier: Any, facts: Facts, iteration: int) -> bool:
         changes = self._sums(kernels.rank_changes, state, facts)
@@ -142,15 +142,15 @@ class PersonalizedPageRank(Program):
         return sums
 
     def remember(self, state: State) -> dict[str, Any]:
-        return {"ranks": state.arrays[0], "bound": (self.error_bound, self.converged)}
+        return {"ranks": state["ranks"], "bound": (self.error_bound, self.converged)}
 
     def recall(self, state: State, kept: dict[str, Any]) -> None:
         finite(kept["ranks"])
-        state.arrays = (kept["ranks"], state.arrays[1])
+        state["ranks"] = kept["ranks"]
         self.error_bound, self.converged = real(kept["bound"][0]), truth(kept["bound"][1])
 
     def result(self, state: State, facts: Facts) -> dict[str, Array]:
-        ranks = state.given(state.arrays[0]).reshape(facts.vertices, self._width)
+        ranks = state.given("ranks").reshape(facts.vertices, self._width)
         return {f"pagerank_{source}": ranks[:, s] for s, source in enumerate(self.sources)}
 
     def summary(self, columns: dict[str, Array], state: State) -> dict[str, Any]:

@@ -77,17 +77,17 @@ class PHP(ByDeltas):
         residual = np.zeros(facts.vertices)
         residual[root] = 1.0
         threshold = self.tol * (1 - self.alpha) / (self.alpha * facts.vertices)
-        strengths = () if self.strengths is None else (self.strengths,)
-        arrays = (np.zeros(facts.vertices), residual, np.zeros(facts.vertices), *strengths)
+        arrays = {"values": np.zeros(facts.vertices), "residual": residual, "deltas": np.zeros(facts.vertices)}
+        if self.strengths is not None:
+            arrays["strengths"] = self.strengths
         return State(arrays, np.array([root]), (self.alpha, threshold, root))
 
     def recall(self, state: State, kept: dict[str, Any]) -> None:
         super().recall(state, kept)
-        within(state.arrays[1], 2)  # probabilities, rounded
+        within(state["residual"], 2)  # probabilities, rounded
 
     def result(self, state: State, facts: Facts) -> dict[str, Array]:
-        values, residual = state.arrays[:2]
-        return {"php": np.add(values, residual, out=state.room(values))}
+        return {"php": np.add(state["values"], state["residual"], out=state.memory_like("values"))}
 
     def summary(self, columns: dict[str, Array], state: State) -> dict[str, Any]:
         return {"reached": int(np.count_nonzero(columns["php"])), "error_bound": self.tol}

@@ -84,14 +84,14 @@ class SSSP(MonotoneBestFirst):
         super().before(state, frontier, facts)
 
     def tighten(self, state: State) -> None:
-        if self._last is not None and (known := state.arrays[0][self._last].item()) < state.params[0]:
+        if self._last is not None and (known := state["values"][self._last].item()) < state.params[0]:
             # Weights are at least 0, so no path that is longer than one to the target leads there.
-            state.params = known, INT_MAX if state.arrays[0].dtype.kind == "i" else np.inf
+            state.params = known, INT_MAX if state["values"].dtype.kind == "i" else np.inf
 
     def solve(self, state: State, facts: Facts, edges: NearEdges, seen: Seen) -> bool:
         if facts.vertices > 1 << 32:
             return False
-        distances, cutoff, beyond = state.arrays[0], self.values_given["cutoff"], self.values_given["beyond"]
+        distances, cutoff, beyond = state["values"], self.values_given["cutoff"], self.values_given["beyond"]
         unreached = np.inf if distances.dtype.kind == "f" else INT_MAX
         if distances.dtype.kind == "i" and self._solve_narrow(distances, cutoff, state.start, facts, edges, seen):
             return True

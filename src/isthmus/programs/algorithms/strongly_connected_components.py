@@ -41,7 +41,7 @@ NEXT = {
     FORWARD: BACKWARD,
     BACKWARD: TRIM_FORWARD,
 }
-ARRIVING, LEAVING, COMPONENTS, COLORS = range(4)  # remaining in-degrees and out-degrees, components, colours
+COLORS = 3  # where kernels find the colours
 NONE, MINUS_ONE = np.uint32(strong.NONE), np.uint32(2**32 - 1)
 
 
@@ -96,7 +96,13 @@ class StrongComponents(Program):
     def begin(self, facts: Facts) -> State:
         n = facts.vertices
         leaving, arriving = (lists.degrees(np.uint32) for lists in facts.lists_of_sides)
-        state = State((arriving, leaving, np.full(n, strong.NONE, np.uint32), np.zeros(n, np.uint32)), None, (LOOPS,))
+        arrays = {
+            "arriving": arriving,  # remaining in-degrees
+            "leaving": leaving,
+            "components": np.full(n, strong.NONE, np.uint32),
+            "colors": np.zeros(n, np.uint32),
+        }
+        state = State(arrays, None, (LOOPS,))
         if not self._loops:
             state.start = as_mask(self._turn(state, facts), facts.vertices)
         return state
@@ -105,7 +111,7 @@ class StrongComponents(Program):
         """While trimming, settle the active vertices."""
         if state.params[0] not in (TRIM_FORWARD, TRIM_BACKWARD):
             return
-        settled = state.arrays[COMPONENTS:]
+        settled = state["components"], state["colors"]
         if frontier.list is not None:
             strong.settle_rows(frontier.list, *settled)
             return
@@ -168,7 +174,7 @@ class StrongComponents(Program):
         self._pivoted = truth(kept["pivoted"])
 
     def check_recalled(self, state: State, frontier: Any, facts: Facts) -> None:
-        components, colors = state.arrays[COMPONENTS:]
+        components, colors = state["components"], state["colors"]
         within(colors, facts.vertices)
         for first in range(0, facts.vertices, AT_ONCE):
             piece = components[first : first + AT_ONCE]
@@ -176,7 +182,7 @@ class StrongComponents(Program):
 
     def result(self, state: State, facts: Facts) -> dict[str, Array]:
         """Labels; a vertex that has no component yet is one of its own."""
-        components, smallest = state.arrays[COMPONENTS], state.room(state.arrays[ARRIVING])
+        components, smallest = state["components"], state.memory_like("arriving")
         naturals = facts.naturals()
         if components.max(initial=0) == NONE:
             components = np.where(components == NONE, np.arange(components.size, dtype=np.uint32), components)
@@ -184,13 +190,13 @@ class StrongComponents(Program):
         vertices.smallest_member(
             components, np.arange(components.size, dtype=np.uint32) if naturals is None else naturals, smallest
         )
-        labels = state.room(components)
+        labels = state.memory_like("components")
         labels[:] = components
         replace_by(smallest, labels)
         return {"labels": labels}
 
     def summary(self, columns: dict[str, Array], state: State) -> dict[str, Any]:
-        count, largest = label_counts(columns["labels"], state.room(state.arrays[LEAVING]))
+        count, largest = label_counts(columns["labels"], state.memory_like("leaving"))
         return {"components": count, "largest": largest}
 
 

@@ -28,8 +28,9 @@ from isthmus.programs.column import Column
 from isthmus.programs.functions import Functions
 from isthmus.programs.program import Array, Facts, Program, State
 
-DEGREES, CURSORS, TABLE = range(3)
+DEGREES = 0  # where kernels find them
 COUNT, GATHER = 0, 1
+KEPT, PASSING = 0, 1  # tables
 # Gather the lists of vertices first:last, with this bit in their entries, from these sides.
 Request = tuple[int, int, int, tuple[str, ...]]
 
@@ -66,6 +67,7 @@ class Triangles(Program):
         self._reserved = 0
         self._share: float | None = None
         self._request: Request | None = None
+        self._gathered = KEPT  # the table in the arena
 
     def table_bytes(self, graph: Snapshot) -> int:
         """For the longest upward list, kept or passing by, beyond the least tables.
@@ -93,7 +95,7 @@ class Triangles(Program):
         degrees = np.zeros(n, np.uint32)
         for lists in facts.lists_of_sides:
             degrees += lists.degrees(np.uint32)
-        arrays = (degrees, np.zeros(n, np.uint32), np.empty(0, entry_of(n)))
+        arrays = {"degrees": degrees, "cursors": np.zeros(n, np.uint32), "table": np.empty(0, entry_of(n))}
         state = State(arrays, None, (COUNT, 0), {"counts": np.zeros(n, np.int64), "neighbours": np.zeros(n, np.uint32)})
         self._steps, self._following = self._passes(state, facts), self.sides
         # Vertices whose lists are kept; what an earlier process had requested last.
@@ -121,13 +123,15 @@ class Triangles(Program):
         return request
 
     def remember(self, state: State) -> dict[str, Any]:
-        return {"cursors": state.arrays[CURSORS], "extra": state.extra, "requests": self._requests}
+        extra = {**state.extra, "tables": self._both(state)} if "other" in state.extra else {**state.extra}
+        extra.pop("other", None)
+        return {"cursors": state["cursors"], "extra": extra, "requests": self._requests}
 
     def recall(self, state: State, kept: dict[str, Any]) -> None:
         """Advance the steps to where they were, without doing their work again."""
-        degrees, _, table = state.arrays
-        check_lists(degrees, kept["extra"], table.dtype)
-        state.arrays, state.extra = (degrees, kept["cursors"], table), kept["extra"]
+        check_lists(state["degrees"], kept["extra"], state["table"].dtype)
+        state["cursors"], state.extra = kept["cursors"], dict(kept["extra"])
+        self._put(state, *state.extra.pop("tables"))
         self._skip = integer(kept["requests"], 1)
         for _ in range(self._skip):
             self._request = self._next_request(state)
@@ -138,33 +142,48 @@ class Triangles(Program):
         """The lists of the active vertices go to the table; those that are kept end inside of theirs."""
         assert self._request is not None
         exactly(frontier, *self._request[:2])
-        within(state.arrays[CURSORS][slice(*self._near)], state.extra["tables"][0].size)
+        within(state["cursors"][slice(*self._near)], self._both(state)[0].size)
 
     def _passes(self, state: State, facts: Facts) -> Iterator[Request]:
         """What to do once the upward neighbours are counted; yields a request wherever lists have to be gathered."""
         n = facts.vertices
         if "offsets" not in state.extra:
             offsets = state.extra["offsets"] = np.empty(n + 1, np.int64)
-            kernels.prefix_sums(state.arrays[CURSORS], offsets)
-            state.extra["tables"] = self._tables(state, facts, offsets)
-        offsets, (kept, passing) = state.extra["offsets"], state.extra["tables"]
-        for near, near_end in windows(offsets, 0, n, kept.size):
+            kernels.prefix_sums(state["cursors"], offsets)
+            self._put(state, *self._tables(state, facts, offsets))
+        offsets, sizes = state.extra["offsets"], [table.size for table in self._both(state)]
+        for near, near_end in windows(offsets, 0, n, sizes[KEPT]):
             self._near = near, near_end
             self._share = share_of(offsets, near, near_end, 0)
-            yield from self._gather(state, facts, offsets, near, near_end, kept, True)
-            self._count(state, facts, offsets, (near, near_end), kept, (near, near_end), kept)
+            yield from self._gather(state, facts, offsets, near, near_end, KEPT, True)
+            self._count(state, facts, offsets, (near, near_end), KEPT, (near, near_end))
             for begin, end in ((0, near), (near_end, n)):
-                for first, last in windows(offsets, begin, end, passing.size):
+                for first, last in windows(offsets, begin, end, sizes[PASSING]):
                     self._share = share_of(offsets, near, near_end, first)
-                    yield from self._gather(state, facts, offsets, first, last, passing, False)
-                    self._count(state, facts, offsets, (first, last), passing, (near, near_end), kept)
-        del state.extra["offsets"], state.extra["tables"]
+                    yield from self._gather(state, facts, offsets, first, last, PASSING, False)
+                    self._count(state, facts, offsets, (first, last), PASSING, (near, near_end))
+        del state.extra["offsets"], state.extra["other"]
+
+    def _put(self, state: State, kept: Array, passing: Array) -> None:
+        """Put the tables where they belong: the one that is gathered into is in the arena, the other in `extra`."""
+        self._gathered = KEPT
+        state["table"], state.extra["other"] = kept, passing
+
+    def _both(self, state: State) -> tuple[Array, Array]:
+        """The table of lists that are kept, and that of lists that pass by."""
+        tables = state["table"], state.extra["other"]
+        return tables if self._gathered == KEPT else (tables[1], tables[0])
+
+    def _gather_into(self, state: State, which: int) -> None:
+        if which != self._gathered:
+            state["table"], state.extra["other"] = state.extra["other"], state["table"]
+            self._gathered = which
 
     def _tables(self, state: State, facts: Facts, offsets: Array) -> tuple[Array, Array]:
         """A table for lists that are kept, and one for those that pass by if not all can be kept; a checkpoint has no
         other entries.
         """
-        entry = state.arrays[TABLE].dtype
+        entry = state["table"].dtype
         everything, least = int(offsets[-1]), least_entries(facts.vertices)
         room = 2 * least + (self._reserved + facts.spare) // entry.itemsize
         if everything <= room:
@@ -174,39 +193,31 @@ class Triangles(Program):
         return np.zeros(room - passing, entry), np.zeros(passing, entry)
 
     def _gather(
-        self, state: State, facts: Facts, offsets: Array, first: int, last: int, table: Array, fresh: bool
+        self, state: State, facts: Facts, offsets: Array, first: int, last: int, which: int, fresh: bool
     ) -> Iterator[Request]:
         """Fill the table with the upward lists of first:last and make them simple; `fresh`: neighbours not counted
         yet.
         """
-        degrees, cursors, _ = state.arrays
-        state.arrays = (degrees, cursors, table)
+        self._gather_into(state, which)
         base, neighbours = int(offsets[first]), state.extra["neighbours"]
         if self._requests >= self._skip:
-            kernels.lay_out(first, last, base, offsets, cursors)
+            kernels.lay_out(first, last, base, offsets, state["cursors"])
         for bit, sides in self._bits:
             yield first, last, bit, sides
-        work = lambda a, b: kernels.simplify(a, b, base, offsets, cursors, table, fresh, neighbours)  # noqa: E731
         if self._requests >= self._skip:
-            by_pieces(facts, offsets, first, last, work)
+            given = (base, offsets, state["cursors"], state["table"], fresh, neighbours)
+            by_pieces(facts, offsets, first, last, lambda a, b: kernels.simplify(a, b, *given))
 
     def _count(
-        self,
-        state: State,
-        facts: Facts,
-        offsets: Array,
-        window: tuple[int, int],
-        table: Array,
-        near: tuple[int, int],
-        kept: Array,
+        self, state: State, facts: Facts, offsets: Array, window: tuple[int, int], which: int, near: tuple[int, int]
     ) -> None:
         if self._requests < self._skip:
             return
         base, near_base = int(offsets[window[0]]), int(offsets[near[0]])
-        cursors, counts = state.arrays[CURSORS], state.extra["counts"]
+        tables, cursors, counts = self._both(state), state["cursors"], state.extra["counts"]
 
         def work(a: int, b: int) -> None:
-            kernels.count_triangles(a, b, base, table, *near, near_base, kept, offsets, cursors, counts)
+            kernels.count_triangles(a, b, base, tables[which], *near, near_base, tables[KEPT], offsets, cursors, counts)
 
         by_pieces(facts, offsets, *window, work)
 

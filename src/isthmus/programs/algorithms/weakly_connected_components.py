@@ -72,11 +72,12 @@ class Components(Program):
         return Functions(root, join)
 
     def begin(self, facts: Facts) -> State:
-        return State((np.arange(facts.vertices, dtype=np.uint32 if facts.vertices < 1 << 32 else np.uint64),), None)
+        kind = np.uint32 if facts.vertices < 1 << 32 else np.uint64
+        return State({"parents": np.arange(facts.vertices, dtype=kind)}, None)
 
     def solve(self, state: State, facts: Facts, edges: NearEdges, seen: Seen) -> bool:
         """Neighbour sampling; a directed graph's edges are seen from one end only, so no vertex may be skipped."""
-        parents, n, team = state.arrays[0], facts.vertices, facts.team
+        parents, n, team = state["parents"], facts.vertices, facts.team
         count = -(-n // SLICE)
 
         def bounds(index: int) -> tuple[int, int]:
@@ -100,7 +101,7 @@ class Components(Program):
         return True
 
     def result(self, state: State, facts: Facts) -> dict[str, Array]:
-        parents = state.given(state.arrays[0])
+        parents = state.take("parents")
         step = -(-facts.vertices // facts.team.size) if facts.vertices else 0
 
         def part(index: int) -> None:
@@ -152,13 +153,13 @@ class Labels(Monotone):
         return np.uint32
 
     def first_state(self, facts: Facts) -> State:
-        # Labels, levels.
-        return State((np.arange(facts.vertices, dtype=np.uint32), np.zeros(facts.vertices, np.uint32)), None)
+        labels, levels = np.arange(facts.vertices, dtype=np.uint32), np.zeros(facts.vertices, np.uint32)
+        return State({"values": labels, "levels": levels}, None)
 
     def result(self, state: State, facts: Facts) -> dict[str, Array]:
         naturals = facts.naturals()
         places = np.arange(facts.vertices) if naturals is None else naturals
-        return {"labels": smallest_places(state.given(state.arrays[0]), places)}
+        return {"labels": smallest_places(state.take("values"), places)}
 
     def summary(self, columns: dict[str, Array], state: State) -> dict[str, Any]:
         return counted(columns["labels"])

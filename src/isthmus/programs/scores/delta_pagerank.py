@@ -90,12 +90,13 @@ class DeltaPageRank(ByDeltas, PageRank):
             self.error_bound, self.converged = 0.0, True
         threshold = self._first_threshold
         active = residual > threshold
-        divisors = () if self.strengths is None else (self.strengths,)
-        arrays = (np.zeros(n), residual, np.zeros(n), *divisors)
+        arrays = {"values": np.zeros(n), "residual": residual, "deltas": np.zeros(n)}
+        if self.strengths is not None:
+            arrays["divisors"] = self.strengths
         return State(arrays, None if active.all() else active, (self.alpha, threshold))
 
     def after(self, state: State, frontier: Any, facts: Facts, iteration: int) -> bool:
-        values, residual = state.arrays[:2]
+        values, residual = state["values"], state["residual"]
         threshold = state.params[1]
         sums = facts.team.split(lambda a, b: deltas.delta_sums(values, residual, threshold, a, b), facts.vertices)
         settled, left, above, _ = (sum(column) for column in zip(*sums, strict=True)) if sums else (0.0, 0.0, 0, 0.0)
@@ -123,8 +124,7 @@ class DeltaPageRank(ByDeltas, PageRank):
         self.error_bound, self.converged = real(kept["bound"][0]), truth(kept["bound"][1])
 
     def result(self, state: State, facts: Facts) -> dict[str, Array]:
-        values, residual = state.arrays[:2]
-        ranks = np.add(values, residual, out=state.room(values))
+        ranks = np.add(state["values"], state["residual"], out=state.memory_like("values"))
         mass = float(ranks.sum())
         if mass > 0:
             ranks /= mass

@@ -22,6 +22,7 @@ came in parts, or was shared by threads, is updated after all others.
 
 from __future__ import annotations
 
+import functools
 import itertools
 from typing import Any
 
@@ -30,7 +31,8 @@ import numpy as np
 from isthmus import sizes
 from isthmus.kernels.scores import sweeps
 from isthmus.programs.checkpoint_checks import finite, real, truth
-from isthmus.programs.program import Array, Facts, NearEdges, Seen
+from isthmus.programs.program import Array, Facts, NearEdges, Seen, State
+from isthmus.threads import Team
 
 # Change, relative to the sum, below which single precision may slow convergence: sums over a hub lose most.
 SINGLE = 1e-4
@@ -43,32 +45,21 @@ NONE, NO_WEIGHTS, NO_MARKS, NO_QUEUE = np.int64(0), np.empty(0, np.int32), np.em
 
 
 class Ranking:
-    """Iterates the shares of all vertices towards PageRank. `ranks` holds the first ranks, in the end the answer.
+    """Iterates the shares of all vertices towards PageRank, in a state of two arrays.
 
-    `steps`: the next pass is a step, not a sweep. Between passes the ranks are zeros; passes over edges that are not
-    all near add up arriving shares in them. Shares in single precision lie in the first half of `doubles`.
+    `ranks` has the first ranks, in the end the answer. Between passes it is zero; passes over edges that are not all
+    near add up arriving shares in it. `shares` has a share per vertex: doubles, or single precision in the first half
+    of the same memory. `steps`: the next pass is a step, not a sweep.
     """
 
-    def __init__(
-        self,
-        facts: Facts,
-        divisors: Array | None,
-        teleports: Array | None,
-        weighted: bool,
-        alpha: float,
-        tol: float,
-        max_iter: int,
-        ranks: Array,
-        doubles: Array,
-    ) -> None:
-        self._team, self._lists, self._directed, self._doubles = facts.team, facts.lists.arrays, facts.directed, doubles
-        self._divisors, self._teleports, self._alpha, self._tol, self._max_iter = (
-            divisors,
-            teleports,
-            alpha,
-            tol,
-            max_iter,
+    def __init__(self, facts: Facts, weighted: bool, alpha: float, tol: float, max_iter: int) -> None:
+        self._team, self._lists, self._directed, self._n = (
+            facts.team,
+            facts.lists.arrays,
+            facts.directed,
+            facts.vertices,
         )
+        self._single, self._alpha, self._tol, self._max_iter = not weighted, alpha, tol, max_iter
         # Beyond 1 / alpha a vertex with all the mass, as when all teleports lead to it, would lose more mass than it
         # has.
         self._over = (
@@ -78,61 +69,63 @@ class Ranking:
         self._sums = np.zeros(3)  # of a sweep: sum of ranks, of ranks at vertices without edges, of changes
         self._lacking = True  # some vertices may have no list
         self.steps, self.error_bound = max_iter == 1, np.inf
-        self.ranks, self.shares = ranks, doubles if weighted else doubles.view(np.float32)[: ranks.size]
-        share_out = sweeps.share_out
-        sums = self._team.split(lambda a, b: share_out(a, b, *self._lists, divisors, ranks, self.shares), ranks.size)
-        self._mass, self._stuck = (float(sum(column)) for column in zip(*sums, strict=True))
 
-    def solve(self, edges: NearEdges, seen: Seen) -> None:
+    def begin(self, state: State) -> None:
+        """Turn the first ranks into shares."""
+        if self._single:
+            state["shares"] = state["shares"].view(np.float32)
+        share_out, given = sweeps.share_out, (*self._lists, state.extra["divisors"], *state.arrays)
+        sums = self._team.split(lambda a, b: share_out(a, b, *given), self._n)
+        self._mass, self._stuck = (float(sum(column)) for column in zip(*sums, strict=True))
+        self.set_params(state)
+
+    def solve(self, state: State, edges: NearEdges, seen: Seen) -> None:
         """All passes, over near edges."""
         slots = edges.lists.slots
         graph = (*edges.lists.arrays, edges.targets, NO_WEIGHTS if edges.weights is None else edges.weights)
-        cuts = np.empty(2 + (slots + self.ranks.size) // sizes.now.ranked_piece, np.int64)
+        cuts = np.empty(2 + (slots + self._n) // sizes.now.ranked_piece, np.int64)
         sweeps.even_cuts(edges.lists.begins, slots, cuts)
         for number in itertools.count(1):
-            more = self.passed(number, self._near_pass(graph, cuts))
-            seen(self.ranks.size, edges.lists.arcs)
+            more = self.passed(state, number, self._near_pass(state, graph, cuts))
+            seen(self._n, edges.lists.arcs)
             if not more:
                 break
 
-    def _near_pass(self, graph: Any, cuts: Array) -> float:
+    def _near_pass(self, state: State, graph: Any, cuts: Array) -> float:
         """Sweep or step over pieces of about equal size; returns the change relative to the sum."""
-        (begins, ends, *_), state, params, scale = graph, self.state, self.params, 1 / self._mass
+        self.set_params(state)
+        (begins, ends, *_), (ranks, shares), params, scale = graph, state.arrays, state.params, 1 / self._mass
         found, sweep, step = np.zeros(cuts.size - 1), sweeps.sweep_range, sweeps.step
 
         def piece(k: int) -> None:
             first, last = cuts[k], cuts[k + 1]
             if self.steps:
-                found[k] = step(first, last, *graph, params[0], scale, self.shares, self.ranks)
+                found[k] = step(first, last, *graph, params[0], scale, shares, ranks)
             else:
                 edges = (begins[first], ends[last - 1], NONE, NONE, NO_MARKS, True)
-                sweep(first, last, *edges, *graph, state, state, params, None, NO_QUEUE, NONE)
+                sweep(first, last, *edges, *graph, (ranks, shares), (ranks, shares), params, None, NO_QUEUE, NONE)
 
         self._team.each(piece, found.size)
         return float(found.sum()) if self.steps else self._swept()
 
-    @property
-    def state(self) -> tuple[Array, Array]:
-        """The arrays that loops work on."""
-        return self.ranks, self.shares
-
-    @property
-    def params(self) -> tuple[Any, ...]:
-        """Parameters of the loops: the rules of every vertex and the sums. The base is the rank from teleports and
-        dangling vertices.
+    def set_params(self, state: State) -> None:
+        """Set the parameters of the loops: the rules of every vertex and the sums. The base is the rank from teleports
+        and dangling vertices.
         """
+        divisors, teleports = state.extra["divisors"], state.extra["teleports"]
         whole = float((1 - self._alpha) * self._mass + self._alpha * self._stuck)
-        base = whole / self.ranks.size if self._teleports is None else whole
-        return (self._divisors, self._teleports, base, self._alpha, self._over), self._sums
+        base = whole / self._n if teleports is None else whole
+        state.params = (divisors, teleports, base, self._alpha, self._over), self._sums
 
-    def delivered(self, marks: Array) -> float:
+    def delivered(self, state: State, marks: Array) -> float:
         """End a pass over deliveries: update the vertices that are left; returns the change relative to the sum."""
-        n, lists, state, params = self.ranks.size, self._lists, self.state, self.params
+        self.set_params(state)
+        n, lists, arrays, params = self._n, self._lists, state.arrays, state.params
         if self.steps:
-            (ranks, shares), (rules, _), receive, scale = state, params, sweeps.receive, 1 / self._mass
+            (ranks, shares), (rules, _), receive, scale = arrays, params, sweeps.receive, 1 / self._mass
             return float(sum(self._team.split(lambda a, b: receive(a, b, *lists, rules, scale, shares, ranks), n)))
         rest, lacking = sweeps.sweep_rest, self._lacking
-        self._lacking = any(self._team.split(lambda a, b: rest(a, b, *lists, lacking, state, params, marks), n))
+        self._lacking = any(self._team.split(lambda a, b: rest(a, b, *lists, lacking, arrays, params, marks), n))
         return self._swept()
 
     def _swept(self) -> float:
@@ -140,13 +133,14 @@ class Ranking:
         self._sums[:] = 0
         return float(change / self._mass)
 
-    def passed(self, number: int, found: float) -> bool:
+    def passed(self, state: State, number: int, found: float) -> bool:
         """Choose the next pass by the change that pass `number` made or measured; False: that was the last."""
         if self.steps:
             self.error_bound = self._bound(found)
             if self.error_bound <= self._tol or number >= self._max_iter:
                 return False
-            self._team.split(lambda a, b: self.ranks[a:b].fill(0.0), self.ranks.size)
+            ranks = state["ranks"]
+            self._team.split(lambda a, b: ranks[a:b].fill(0.0), self._n)
             rounded = found > self._change  # a sweep leaves less than it changed
             self._left, self._change = max(self._left, found / max(self._change, 1e-300)), np.inf
         else:
@@ -154,8 +148,8 @@ class Ranking:
             if slow:  # threads in lockstep, or rounding: over-relaxation slows convergence
                 self._over = 1.0
             self._change, rounded = found, slow or found <= SINGLE
-        if rounded and self.shares is not self._doubles:
-            self._double()
+        if rounded and self._single:
+            state["shares"], self._single = as_doubles(state["shares"], self._n, self._team), False
             self._left = LEFT
             self._over = 1.0 if self._directed else self._over  # over-relaxation pays at first only
         self.steps = number + 1 >= self._max_iter or self._bound(self._left * self._change) <= self._tol
@@ -164,26 +158,33 @@ class Ranking:
     def _bound(self, change: float) -> float:
         return self._alpha / (1 - self._alpha) * change
 
-    def _double(self) -> None:
-        """Widen the shares to double precision in place: the upper half first, which overwrites none that is left to
-        read.
-        """
-        single, doubles, end = self.shares, self._doubles, self.ranks.size
-        while end:
-            half = (end + 1) // 2 if end > 1 else 0
-            to, of = doubles[half:end], single[half:end]
-            self._team.split(lambda a, b, to=to, of=of: np.copyto(to[a:b], of[a:b]), end - half)
-            end = half
-        self.shares = doubles
-
-    def remember(self) -> dict[str, Any]:
+    def remember(self, state: State) -> dict[str, Any]:
         numbers = (self._mass, self._stuck, self._over, self._left, self._change, self.steps, self.error_bound)
-        return {"shares": self._doubles, "double": self.shares is self._doubles, "numbers": numbers}
+        return {"shares": state["shares"].view(np.float64), "double": not self._single, "numbers": numbers}
 
-    def recall(self, kept: dict[str, Any]) -> None:
-        np.copyto(self._doubles, kept["shares"])
-        self.shares = self._doubles if truth(kept["double"]) else self._doubles.view(np.float32)[: self.ranks.size]
-        finite(self.shares)
+    def recall(self, state: State, kept: dict[str, Any]) -> None:
+        doubles = state["shares"].view(np.float64)
+        np.copyto(doubles, kept["shares"])
+        self._single = not truth(kept["double"])
+        state["shares"] = doubles.view(np.float32) if self._single else doubles
+        finite(state["shares"][: self._n])
         *numbers, steps, bound = kept["numbers"]
         self._mass, self._stuck, self._over, self._left, self._change = map(real, numbers)
         self.steps, self.error_bound = truth(steps), real(bound)
+
+
+def as_doubles(shares: Array, n: int, team: Team) -> Array:
+    """Widen `n` shares to double precision in place: the upper half first, which overwrites none that is left to
+    read.
+    """
+    doubles, end = shares.view(np.float64), n
+    while end:
+        half = (end + 1) // 2 if end > 1 else 0
+        to, of = doubles[half:end], shares[half:end]
+        team.split(functools.partial(copy_part, to, of), end - half)
+        end = half
+    return doubles
+
+
+def copy_part(to: Array, of: Array, first: int, last: int) -> None:
+    np.copyto(to[first:last], of[first:last])

@@ -137,14 +137,14 @@ class Spreading(ByDeltas):
     def begin(self, facts: Facts) -> State:
         residual, n = self.first_residuals(facts), facts.vertices
         active = np.abs(residual) > self.threshold(n)
-        arrays = (np.zeros(n), residual, np.zeros(n), self.divisors(facts))
+        arrays = {"values": np.zeros(n), "residual": residual, "deltas": np.zeros(n), "divisors": self.divisors(facts)}
         return State(arrays, None if active.all() else active, (self.factor, self.threshold(n), self.absorber(facts)))
 
     def divisors(self, facts: Facts) -> Array:
         return np.ones(facts.vertices) if self.fixed_divisors else facts.degrees().astype(np.float64)
 
     def after(self, state: State, frontier: Any, facts: Facts, iteration: int) -> bool:
-        values, residual = state.arrays[:2]
+        values, residual = state["values"], state["residual"]
         factor, threshold, absorber = state.params
         sums = facts.team.split(lambda a, b: deltas.delta_sums(values, residual, threshold, a, b), facts.vertices)
         settled, left, above, surplus = (
@@ -163,8 +163,8 @@ class Spreading(ByDeltas):
         return True
 
     def result(self, state: State, facts: Facts) -> dict[str, Array]:
-        values, residual = state.arrays[:2]
-        return {self.columns[0].name: self.finished(np.add(values, residual, out=state.room(values)))}
+        scores = np.add(state["values"], state["residual"], out=state.memory_like("values"))
+        return {self.columns[0].name: self.finished(scores)}
 
     def finished(self, scores: Array) -> Array:
         """The column, from the scores; it may be made in place."""

@@ -1,137 +1,312 @@
-"""Carries out a schedule: reader threads fetch units and members of a team run them, until the schedule is done.
+"""Carries out a schedule: readers fetch units and members of a team run them, until the schedule is done.
 
 A unit that has been fetched is a *delivery*. It is cut into pieces of about equally many edges, and members take pieces
 as they become free. They go on to the next delivery without waiting for each other, and meet only at the end. The
 member that finishes a delivery may run it again at once, if the schedule says so. After every step the schedule is
-asked what to fetch and what to run next (`schedule/schedule.py`). All schedules are carried out here; `schedule_run.py`
-has the state of one meanwhile.
+asked what to fetch and what to run next (`schedule/schedule.py`).
 
-An error in a reader is raised in the member that takes the next delivery. Closing stops the readers at their next
-buffer.
+All schedules are carried out here. The three kinds of executor differ in how units arrive: fetched by reader threads,
+by the members themselves, or when a modelled clock says so. An error in a reader is raised in the member that takes the
+next delivery.
 """
 
 from __future__ import annotations
 
 import queue
 import threading
+from collections import deque
+from collections.abc import Iterator
+from functools import partial
+from typing import Any
 
-from isthmus.link.link import Link
+from isthmus.devices.worker import Piece
+from isthmus.engines.engine import Delivery
+from isthmus.kernels.compile.compile_clock import clock
 from isthmus.runtime.executor.buffers import Stopped
-from isthmus.runtime.executor.schedule_run import ClockedShift, InlineRun, ScheduleRun, Transfers
-from isthmus.runtime.executor.work import Work
-from isthmus.schedule.schedule import Schedule, UnitStates
-from isthmus.threads import Team, uninterrupted
+from isthmus.runtime.executor.readers import Readers
+from isthmus.runtime.executor.work import Runner, StayingWork, Work
+from isthmus.schedule.schedule import NONE, Schedule, UnitStates
+from isthmus.threads import Team
+
+Arrival = tuple[int, Delivery] | BaseException | None  # None: look again, the units have changed
 
 
 class Executor:
-    """Reader threads in front of a link, and a team. It carries out one schedule at a time."""
+    """Carries out one schedule, with the state that readers and members share meanwhile."""
 
-    def __init__(self, link: Link, team: Team) -> None:
-        self._link, self._team = link, team
-        self._orders: queue.SimpleQueue[tuple[ScheduleRun, int] | None] = queue.SimpleQueue()
-        self._threads: list[threading.Thread] = []
-        self._ahead: ScheduleRun | None = None  # units that are fetched ahead for the next iteration
+    def __init__(self, schedule: Schedule, work: Work, runner: Runner, units: UnitStates, readers: Readers) -> None:
+        self.schedule, self.work, self.units = schedule, work, units
+        self._runner, self._readers = runner, readers
+        self._stays = work if isinstance(work, StayingWork) else None
+        self._arrivals: queue.SimpleQueue[Arrival] = queue.SimpleQueue()
+        self._deliveries: dict[int, deque[Delivery]] = {}  # that have arrived, by unit
+        self._lock = threading.RLock()  # for the units
+        self._taking = threading.Lock()  # held while waiting for a delivery, so finishing one must not take it
+        self._counting = threading.Lock()
+        self._pieces: list[Piece] = []  # of the delivery that was begun last
+        self._begun: tuple[int, Delivery]  # its unit, and the delivery
+        self._following: Executor | None = None  # its units are fetched when all of these are near
+        self._over = self._failed = False
+        self._waited = self._worked = 0.0
 
-    @property
-    def readers(self) -> int:
-        return self._link.readers
+    def run(self, team: Team | None) -> tuple[float, float]:
+        """Fetch and run until the schedule is done; returns (seconds of I/O wait, seconds of compute per member).
 
-    def begin_thread(self) -> None:
-        self._link.begin_thread()
-
-    def carry_out(
-        self, schedule: Schedule, work: Work, unit_states: UnitStates, few: bool = False, ahead: bool = False
-    ) -> tuple[float, float]:
-        """Fetch and run until the schedule is done.
-
-        `few`: there is too little work for more than one thread. `ahead`: the next iteration needs the same units, so
-        fetch them as soon as these are near. Returns (seconds of I/O wait, seconds of compute per member).
+        Without a team the calling thread does all the work.
         """
-        schedule_run = self._taken_from_ahead(work) or ScheduleRun(schedule, work, unit_states, self)
-        schedule_run.begin(schedule)
-        if ahead:
-            self._ahead = schedule_run.fetch_next(
-                ScheduleRun(schedule, work, UnitStates(unit_states.places.size), self)
-            )
-        return self._run(schedule_run, few)
+        for arrival in self.work.near:
+            self._note(arrival)
+        self.order()
+        if team is None or team.size == 1:
+            self._member(0)
+            return self._waited, self._worked
+        team.run(self._member)
+        return self._waited, self._worked / team.size
 
-    def carry_out_here(self, schedule: Schedule, work: Work, unit_states: UnitStates, few: bool) -> tuple[float, float]:
-        """The same without readers: members fetch units themselves. For work so small that handing it over would cost
-        more.
-        """
-        schedule_run = InlineRun(schedule, work, unit_states, self)
-        schedule_run.begin(schedule)
-        with self._link.lend() as schedule_run.channel:
-            return self._run(schedule_run, few)
+    def fetch_ahead(self) -> Executor:
+        """The executor of the next iteration, which needs the same units: it fetches them as soon as these are near."""
+        again = UnitStates(self.units.places.size)
+        self._following = Executor(self.schedule, self.work, self._runner, again, self._readers)
+        return self._following
 
-    def carry_out_clocked(
-        self, schedule: Schedule, work: Work, unit_states: UnitStates, transfers: Transfers, few: bool
-    ) -> None:
-        """The same on a modelled device: its clock decides when units arrive."""
-        schedule_run = ClockedShift(schedule, work, unit_states, self, transfers)
-        schedule_run.begin(schedule)
-        self._run(schedule_run, few)
+    def continue_with(self, schedule: Schedule, work: Work) -> bool:
+        """Use the units that were fetched ahead for this work; False, and they are dropped, if it needs others."""
+        if not work.same_as(self.work):
+            self.drop()
+            return False
+        self.schedule, self.work = schedule, work
+        return True
 
-    def _run(self, schedule_run: ScheduleRun, few: bool) -> tuple[float, float]:
-        if few or self._team.size == 1:
-            schedule_run.member(0)
-            return schedule_run.waited, schedule_run.worked
-        self._team.run(schedule_run.member)
-        return schedule_run.waited, schedule_run.worked / self._team.size
-
-    def _taken_from_ahead(self, work: Work) -> ScheduleRun | None:
-        """The units that were fetched ahead, if they are the ones needed now; others are dropped."""
-        schedule_run, self._ahead = self._ahead, None
-        if schedule_run is None:
-            return None
-        if work.same_as(schedule_run.work):
-            schedule_run.work = work
-            return schedule_run
-        self._ahead = schedule_run
-        self.drop_ahead()
-        return None
-
-    def drop_ahead(self) -> None:
-        """Drop the units that were fetched ahead."""
-        schedule_run, self._ahead = self._ahead, None
-        if schedule_run is not None:
-            schedule_run.drop()
-
-    def send(self, schedule_run: ScheduleRun, unit: int) -> None:
-        """Queue a unit for the readers to fetch."""
-        if not self._threads:
-            uninterrupted(self._start_readers)
-        self._orders.put((schedule_run, unit))
-
-    def _start_readers(self) -> None:
-        for number in range(self._link.readers):
-            thread = threading.Thread(target=self._fetch_orders, name=f"isthmus-reader-{number}", daemon=True)
-            thread.start()
-            self._threads.append(thread)
-
-    def _fetch_orders(self) -> None:
-        while (order := self._orders.get()) is not None:
-            schedule_run, unit = order
-            try:
-                self._link.begin_thread()
-                with self._link.lend() as channel:
-                    for delivery in schedule_run.work.fetch(unit, channel):
-                        schedule_run.arrivals.put((unit, delivery))
-                schedule_run.arrived(unit)
-            except Stopped:
+    def drop(self) -> None:
+        """Discard all fetched units: wait for those under way, and drop each as it arrives."""
+        with self._lock:
+            self._over = True
+        while True:
+            with self._lock:
+                nothing_comes = not self.units.coming
+            if nothing_comes and self._arrivals.empty():
                 return
-            except BaseException as error:
-                schedule_run.arrivals.put(error)
-            del schedule_run, order
+            arrival = self._arrivals.get()
+            if isinstance(arrival, BaseException):
+                raise arrival
+            if arrival is not None:
+                self.work.dropped(arrival[1])
 
-    def close(self) -> None:
-        """Stop the readers and wait for them. Close the pool of buffers first, as readers may be waiting for a buffer.
+    # Fetching
 
-        Call it `uninterrupted`: until the readers have ended, they use the link and near memory.
+    def order(self) -> None:
+        """Start fetching the units that the schedule asks for."""
+        with self._lock:
+            self._order()
+
+    def _order(self) -> None:
+        schedule, units = self.schedule, self.units
+        most = schedule.under_way or self._readers.link.readers
+        while units.coming < most and not self._over:
+            unit = schedule.fetch(units)
+            if unit == NONE or (self._stays is not None and not self._find_place(self._stays, unit)):
+                break
+            units.fetched(unit)
+            self._send(unit)
+        if self._following is not None and not units.coming and not self._following.units.sent:
+            self._following.order()
+
+    def _find_place(self, work: StayingWork, unit: int) -> bool:
+        units = self.units
+        if not units.free:
+            gone = self.schedule.evict(units)
+            if gone == NONE:
+                return False
+            work.evict(gone)
+            units.evicted(gone)
+            units.free += 1
+        work.reserve(unit)
+        units.free -= 1
+        return True
+
+    def _send(self, unit: int) -> None:
+        self._readers.send(partial(self._fetch, unit))
+
+    def _fetch(self, unit: int) -> None:
+        """Fetch a unit. Called by a reader."""
+        try:
+            link = self._readers.link
+            link.begin_thread()
+            with link.lend() as channel:
+                for delivery in self.work.fetch(unit, channel):
+                    self._arrivals.put((unit, delivery))
+            self._arrived(unit)
+        except Stopped:
+            raise
+        except BaseException as error:
+            self._arrivals.put(error)
+
+    def _arrived(self, unit: int) -> None:
+        """Note that all deliveries of a unit are near."""
+        with self._lock:
+            self.units.arrived(unit)
+            self._order()
+        self._arrivals.put(None)
+
+    # Running
+
+    def _member(self, number: int) -> None:
+        """Run pieces until there are none; an error in one member ends the run for all."""
+        try:
+            self._readers.link.begin_thread()
+            while (taken := self._take()) is not None:
+                unit, delivery, piece = taken
+                if self._run_piece(delivery, piece, number):
+                    self._finish(unit, delivery, number)
+        except BaseException:
+            self._over = self._failed = True
+            self._arrivals.put(None)
+            raise
+
+    def _take(self) -> tuple[int, Delivery, Piece] | None:
+        """The next piece; waits for a delivery if there is none. None: the run is over."""
+        with self._taking:
+            while not self._pieces and not self._over:
+                unit = self._choose()
+                if unit != NONE:
+                    self._begin(unit)
+                elif not self._over:
+                    start = clock()
+                    self._wait()
+                    self._waited += clock() - start
+            return (*self._begun, self._pieces.pop()) if self._pieces and not self._failed else None
+
+    def _choose(self) -> int:
+        """The unit to run now, marked as started; NONE: wait for an arrival, or the run is over."""
+        schedule, units = self.schedule, self.units
+        while not self._arrivals.empty():
+            if (arrival := self._arrivals.get()) is not None:
+                self._note(arrival)
+        with self._lock:
+            if schedule.alone and units.running:
+                return NONE
+            if self._stays is not None:
+                self._stays.update_pending(schedule, units)
+            unit = schedule.run(units)
+            if unit != NONE:
+                units.started(unit)
+            elif schedule.done(units) and self._arrivals.empty():  # a delivery that has just arrived must still run
+                self._over = True
+            elif self._stays is not None:
+                self._order()  # the most urgent unit may have changed
+            return unit
+
+    def _wait(self) -> None:
+        """Wait until a delivery arrives or the units change."""
+        self._note(self._arrivals.get())
+
+    def _note(self, arrival: Arrival) -> None:
+        if isinstance(arrival, BaseException):
+            raise arrival
+        if arrival is not None:
+            unit, delivery = arrival
+            self._deliveries.setdefault(unit, deque()).append(delivery)
+            self.units.ready.append(unit)
+
+    def _begin(self, unit: int) -> None:
+        if self._stays is not None:
+            delivery = self._stays.near_delivery(unit)
+        else:
+            delivery = self._deliveries[unit].popleft()
+            self.units.ready.remove(unit)
+        pieces = self._runner.pieces(delivery, self.work.frontier)
+        self._hand_out(unit, delivery, pieces)
+        if not pieces:
+            self._end(unit, delivery)
+
+    def _hand_out(self, unit: int, delivery: Delivery, pieces: list[Piece]) -> None:
+        delivery.pieces_left, self._begun = len(pieces), (unit, delivery)
+        self._pieces = pieces[::-1]  # last: from now on members take them
+
+    def _run_piece(self, delivery: Delivery, piece: Piece, number: int) -> bool:
+        """Run a piece; returns whether it was the delivery's last."""
+        start, done = clock(), False
+        try:
+            piece(number)
+            done = True
+        finally:
+            if not done:
+                self._over = self._failed = True
+            with self._counting:
+                self._worked += clock() - start
+                delivery.pieces_left -= 1
+                last = delivery.pieces_left == 0
+            if last and not done:
+                self._fail(delivery)
+        return last
+
+    def _finish(self, unit: int, delivery: Delivery, number: int) -> None:
+        """End a delivery, or run it again: by all members if they wait for it, else by this one, as the others work on
+        the next.
         """
-        for _ in self._threads:
-            self._orders.put(None)
-        for thread in self._threads:
-            thread.join()
-        # Units fetched ahead refer to this executor: a cycle that would hold the state of a run.
-        self._threads, self._ahead = [], None
+        try:
+            while not self._failed and self.schedule.again(unit, 1 + delivery.further_runs):
+                start = clock()
+                pieces = self._runner.again(delivery, self.work.frontier)
+                delivery.further_runs += bool(pieces)
+                if self.schedule.alone and pieces:
+                    self._hand_out(unit, delivery, pieces)
+                    self._arrivals.put(None)
+                    return
+                for piece in pieces:
+                    piece(number)
+                with self._counting:
+                    self._worked += clock() - start
+                if not pieces:
+                    break
+            self._end(unit, delivery)
+        except BaseException:
+            self._fail(delivery)
+            raise
+
+    def _end(self, unit: int, delivery: Delivery) -> None:
+        self.work.finished(unit, delivery)
+        with self._lock:
+            self.units.finished(unit)
+            if self._stays is not None:
+                self._order()
+        self._arrivals.put(None)
+
+    def _fail(self, delivery: Delivery) -> None:
+        """End the run, and free the buffer of a delivery, so that a member waiting for one can see that the run is
+        over.
+        """
+        self._over = self._failed = True
+        self.work.dropped(delivery)
+
+
+class InlineExecutor(Executor):
+    """The members fetch the units themselves, one after the other: for work so small that handing it over would cost
+    more.
+    """
+
+    def __init__(self, *given: Any) -> None:
+        super().__init__(*given)
+        self._units_to_fetch: deque[int] = deque()
+        self._source: Iterator[Delivery] | None = None  # deliveries of the first of them
+
+    def run(self, team: Team | None) -> tuple[float, float]:
+        with self._readers.link.lend() as self._channel:
+            return super().run(team)
+
+    def _send(self, unit: int) -> None:
+        self._units_to_fetch.append(unit)
+
+    def _wait(self) -> None:
+        # Fetching may wait for a buffer that runs again.
+        if not self._units_to_fetch or (self.schedule.alone and self.units.running):
+            return super()._wait()
+        unit = self._units_to_fetch[0]
+        if self._source is None:
+            self._source = self.work.fetch(unit, self._channel)
+        delivery = next(self._source, None)
+        if delivery is not None:
+            return self._note((unit, delivery))
+        self._units_to_fetch.popleft()
+        self._source = None
+        return self._arrived(unit)

@@ -19,26 +19,28 @@ import numpy as np
 
 from isthmus.cache.cache import Held
 from isthmus.cache.partition_places import KeptPartitions
+from isthmus.devices.model.modelled_clock import ModelledClock
 from isthmus.devices.model.resource_clock import Clock, Job
-from isthmus.devices.model.run_clock import Modelled, followed
-from isthmus.engines.engine import Delivery, Engine, Ranges, Rows, Side, Task
+from isthmus.devices.run_clock import RunClock, followed
+from isthmus.devices.worker import Piece, Worker
+from isthmus.engines.engine import BUFFERS, Delivery, Engine, Ranges, Rows, Side, Task
 from isthmus.engines.filter import as_rows
 from isthmus.frontier import Activity, Frontier
 from isthmus.link.link import Array, Link, Moved
+from isthmus.runtime.executor.clocked_executor import ClockedExecutor, Transfers
 from isthmus.runtime.executor.executor import Executor
-from isthmus.runtime.executor.schedule_run import Transfers
+from isthmus.runtime.executor.readers import Readers
 from isthmus.runtime.executor.task_work import TaskWork
-from isthmus.runtime.executor.work import Piece, Work
-from isthmus.runtime.executor.worker import Worker
-from isthmus.runtime.near.budget import BUFFERS
+from isthmus.runtime.executor.work import StayingWork
 from isthmus.runtime.trace.iteration import Iteration
-from isthmus.schedule.levels import LEVELS, Levels, levels
+from isthmus.schedule.levels import LEVELS, Levels
 from isthmus.schedule.schedule import NONE, Schedule, UnitStates
+from isthmus.threads import Team
 
 LEAST_ROOM = 2  # partitions; with a single place none can run while another arrives
 
 
-class StayingPartitions(Work):
+class StayingPartitions(StayingWork):
     """Whole partitions of one side, kept in `memory`. `stays`: they are also kept from one iteration to the next."""
 
     def __init__(
@@ -49,20 +51,16 @@ class StayingPartitions(Work):
         worker: Worker,
         engine: Engine,
         stays: bool,
-        modelled: Modelled | None,
+        clock: RunClock,
         reruns: bool = True,
     ) -> None:
-        self._side, self._worker, self._engine, self._held, self._stays = side, worker, engine, Held(), stays
+        self._side, self.worker, self._engine, self._held, self._stays = side, worker, engine, Held(), stays
         self._kept = KeptPartitions(side, link, memory)
-        self._modelled = modelled
-        device = modelled.device if modelled is not None else None
-        self._k = (
-            1 if not reruns else LEVELS if device is None else levels(device.near.bandwidth, device.link.bandwidth)
-        )
+        self._k = clock.rerun_levels(LEVELS) if reruns else 1
         self.moved: dict[int, Moved] = {}  # of transfers whose partition has not run yet
         self.arrivals: dict[int, Any] = {}  # on a GPU: the events behind them
         self._idle = NONE  # the partition whose last further run found no work
-        self._transfers = ClockedTransfers(self, modelled) if modelled is not None else None
+        self._transfers = clock.transfers(lambda modelled: ClockedTransfers(self, modelled))
         self._lock = threading.Lock()
         self.reruns = 0
 
@@ -80,27 +78,27 @@ class StayingPartitions(Work):
 
     def run(
         self,
-        wanted: Array,
+        high_value: Array,
         frontier: Frontier,
         activity: Activity,
         record: Iteration,
-        executor: Executor,
+        readers: Readers,
+        team: Team,
         packed: TaskWork | None = None,
     ) -> None:
-        """Run every partition in `wanted`, some of them several times; on a modelled device `packed` lists run
+        """Run every partition of high value, some of them several times; on a modelled device `packed` lists run
         meanwhile.
         """
-        self._frontier, self._record = frontier, record
-        unit_states = self._unit_states = UnitStates(wanted.size, self.near_ones)
-        unit_states.room, unit_states.pending = self._kept.free, activity.vertices.astype(np.float64)
-        schedule = Levels(wanted, self._k)
-        if self._transfers is not None and self._modelled is not None:
-            self._modelled.submit()
+        self.frontier, self._record = frontier, record
+        units = self._units = UnitStates(high_value.size, self.near_ones)
+        units.free, units.pending = self._kept.free, activity.vertices.astype(np.float64)
+        parts = Levels(high_value, self._k), self, self, units, readers
+        if self._transfers is not None:
             self._transfers.begin(packed)
-            executor.carry_out_clocked(schedule, self, unit_states, self._transfers, False)
+            ClockedExecutor(self._transfers, *parts).run(team)
             self._transfers.end()
         else:
-            waited, worked = executor.carry_out(schedule, self, unit_states)
+            waited, worked = Executor(*parts).run(team)
             record.wait += waited
             record.kernel += worked
         if not self._stays:
@@ -118,15 +116,15 @@ class StayingPartitions(Work):
     def evict(self, unit: int) -> None:
         self._kept.evict(unit)
 
-    def update_pending(self, schedule: Schedule, unit_states: UnitStates) -> None:
+    def update_pending(self, schedule: Schedule, units: UnitStates) -> None:
         """Count the marked vertices of each partition that has run; needed only when no partition waits for its first
         run.
         """
         assert isinstance(schedule, Levels)
-        if not schedule.first_run_waits(unit_states):
+        if not schedule.first_run_waits(units):
             for p in self._kept:
-                if unit_states.runs[p]:
-                    unit_states.pending[p] = np.count_nonzero(self._frontier.next_marks[self._whole(p)])
+                if units.runs[p]:
+                    units.pending[p] = np.count_nonzero(self.frontier.next_marks[self._whole(p)])
 
     def _whole(self, p: int) -> slice:
         """The vertices whose whole lists a partition holds: only these can run again."""
@@ -136,7 +134,7 @@ class StayingPartitions(Work):
             first + int(lists.begins[first] < parts.cuts[p]), last - int(lists.ends[last - 1] > parts.cuts[p + 1])
         )
 
-    def kept(self, unit: int) -> Delivery:
+    def near_delivery(self, unit: int) -> Delivery:
         """The delivery of a near partition. It is counted for the engine that brought it, or for the cache."""
         parts, place, side = self._side.partitions, self._kept.place(unit), self._side
         at = np.array([unit])
@@ -148,8 +146,8 @@ class StayingPartitions(Work):
             np.array([place.base]),
             np.array([place.weight_base if side.weight_width else place.base]),
         )
-        again = self._unit_states.runs[unit] > 0  # for any vertex that was marked, not only those that were active
-        edges: Ranges | Rows = ranges if again or self._frontier.list is None else as_rows(ranges, self._frontier, side)
+        again = self._units.runs[unit] > 0  # for any vertex that was marked, not only those that were active
+        edges: Ranges | Rows = ranges if again or self.frontier.list is None else as_rows(ranges, self.frontier, side)
         came = unit in self.moved
         delivery = Delivery(
             Task(self._engine if came else self._held, side, at), place.targets, place.weights, edges, whole=ranges
@@ -160,23 +158,24 @@ class StayingPartitions(Work):
             delivery.arrival = self.arrivals.pop(unit, None)
         return delivery
 
-    def pieces(self, unit: int, delivery: Delivery) -> list[Piece]:
+    def pieces(self, delivery: Delivery, frontier: Frontier) -> list[Piece]:
         """The pieces of a first run, or of one for the vertices that were marked since the last run."""
-        if self._unit_states.runs[unit]:
-            marked = self._worker.marked(delivery, self._frontier)
+        unit = int(delivery.task.partitions[0])
+        if self._units.runs[unit]:
+            marked = self.worker.marked(delivery, frontier)
             if marked is None:
                 self._idle = unit
                 return []
             delivery.edges = marked
             self.reruns += 1
-        return self._worker.pieces(delivery, self._frontier)
+        return self.worker.pieces(delivery, frontier)
 
     def finished(self, unit: int, delivery: Delivery) -> None:
-        first = not self._unit_states.runs[unit]
+        first = not self._units.runs[unit]
         if unit == self._idle:
             self._idle = NONE
             return
-        edges = followed(delivery, self._frontier)
+        edges = followed(delivery, self.frontier)
         name = delivery.task.engine.name
         with self._lock:
             self._record.delivered(delivery)
@@ -193,14 +192,15 @@ class ClockedTransfers(Transfers):
     On a GPU, the first run of a partition waits for the copy itself.
     """
 
-    def __init__(self, work: StayingPartitions, modelled: Modelled) -> None:
+    def __init__(self, work: StayingPartitions, modelled: ModelledClock) -> None:
         self._work, self._modelled, self._clock = work, modelled, modelled.clock
         self._jobs: dict[int, Job] = {}
         self._packed: PackedLists | None = None
 
     def begin(self, packed: TaskWork | None) -> None:
         """Start to pack low-value lists, beside the partitions that will be sent."""
-        self._packed = PackedLists(packed, self._modelled) if packed is not None else None
+        self._modelled.submit()
+        self._packed = PackedLists(packed, self._work.worker, self._modelled) if packed is not None else None
 
     def end(self) -> None:
         """Run the packed lists that are left when every partition has run."""
@@ -243,8 +243,8 @@ class ClockedTransfers(Transfers):
 class PackedLists:
     """Lists that the modelled host packs: each buffer crosses the link and runs once, at the time the clock says."""
 
-    def __init__(self, work: TaskWork, modelled: Modelled) -> None:
-        self._work, self._modelled = work, modelled
+    def __init__(self, work: TaskWork, worker: Worker, modelled: ModelledClock) -> None:
+        self._work, self._worker, self._modelled = work, worker, modelled
         self._clock: Clock = modelled.clock
         self._deliveries = self._fetched()
         self.under_way = 0
@@ -269,7 +269,7 @@ class PackedLists:
     def run(self, job: Job) -> None:
         """Run lists that have arrived. No partition runs meanwhile, so one member does all of it."""
         unit, delivery = job.what
-        for piece in self._work.pieces(unit, delivery):
+        for piece in self._worker.pieces(delivery, self._work.frontier):
             piece(0)
         self._clock.run(job)
         self._work.finished(unit, delivery)

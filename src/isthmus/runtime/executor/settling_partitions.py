@@ -18,6 +18,7 @@ import numpy as np
 from isthmus import sizes
 from isthmus.cache.cache import Held
 from isthmus.cache.partition_places import KeptPartitions
+from isthmus.devices.worker import Piece
 from isthmus.engines.engine import Delivery, Rows, Side, Task
 from isthmus.frontier import Frontier
 from isthmus.graph.partition import joined
@@ -27,7 +28,8 @@ from isthmus.link.link import Array, Link
 from isthmus.policies.policy import CACHE, FILTER, NOTHING
 from isthmus.programs.program import State
 from isthmus.runtime.executor.executor import Executor
-from isthmus.runtime.executor.work import Piece, Work
+from isthmus.runtime.executor.readers import Readers
+from isthmus.runtime.executor.work import StayingWork
 from isthmus.runtime.trace.iteration import Iteration
 from isthmus.runtime.trace.trace import Trace
 from isthmus.schedule import schedule, settling_order
@@ -79,7 +81,7 @@ def make_piles(memory: Array, vertices: int) -> tuple[Array, Array, Array]:
 NO_STARTS = np.empty(0, np.uint32)
 
 
-class SettlingPartitions(Work):
+class SettlingPartitions(StayingWork):
     """The pending vertices by partition, and the near partitions, which take all memory for edges."""
 
     def __init__(
@@ -106,34 +108,31 @@ class SettlingPartitions(Work):
         self._came: set[int] = set()  # partitions that were fetched and have not yet run
         # of runs: member, names in `outer`, vertices, edges, seconds.
         self._found: dict[int, tuple[int, int, int, int, float]] = {}
-        self._unit_states = UnitStates(len(parts))
-        self._unit_states.pending[:] = schedule.NOTHING
-        self._unit_states.room = self._kept.room
+        self._units = UnitStates(len(parts))
+        self._units.pending[:] = schedule.NOTHING
+        self._units.free = self._kept.room
         self.loads = self.followed = 0
 
     def begin(self, frontier: Frontier) -> None:
         """Take over from the loop. From now on the frontier's marks are the pending vertices, updated in place."""
-        self._marks = frontier.marks
+        self.frontier, self._marks = frontier, frontier.marks
         frontier.list, frontier.all_active = None, False
         self._look_everywhere()
 
-    def run(self, executor: Executor, record: Iteration) -> None:
+    def run(self, readers: Readers, record: Iteration) -> None:
         """Run some partitions; `record` becomes an iteration of the trace."""
-        self._record, unit_states = record, self._unit_states
+        self._record, units = record, self._units
         self._choices[:] = NOTHING
         start = clock()
-        executor.carry_out(
-            settling_order.Settling(self._team.size, unit_states.total_runs + sizes.now.settled_record),
-            self,
-            unit_states,
-        )
+        order = settling_order.Settling(self._team.size, units.total_runs + sizes.now.settled_record)
+        Executor(order, self, self, units, readers).run(self._team)
         record.chosen(self._choices)
         record.wait = max(0.0, clock() - start - record.kernel - record.decide)  # also time without a unit to run
 
     @property
     def pending(self) -> bool:
         """Whether any partition is pending."""
-        return bool((self._unit_states.pending < schedule.NOTHING).any())
+        return bool((self._units.pending < schedule.NOTHING).any())
 
     def pays(self) -> bool:
         """Whether reading whole partitions was cheaper than one request for each vertex that was followed."""
@@ -158,15 +157,16 @@ class SettlingPartitions(Work):
             self._record.fetched("filter", moved, requests, clock() - start)
         return iter(())
 
-    def kept(self, unit: int) -> Delivery:
+    def near_delivery(self, unit: int) -> Delivery:
         place = self._kept.place(unit)
         return Delivery(Task(self._held, self._side, np.array([unit])), place.targets, place.weights, NO_ROWS)
 
-    def pieces(self, unit: int, delivery: Delivery) -> list[Piece]:
+    def pieces(self, delivery: Delivery, frontier: Frontier) -> list[Piece]:
         """A single piece: one member runs a whole partition."""
+        unit = int(delivery.task.partitions[0])
         parts, place, lists = self._side.partitions, self._kept.place(unit), self._side.lists
         weights = NO_WEIGHTS if place.weights is None else place.weights
-        self._unit_states.pending[unit] = schedule.NOTHING
+        self._units.pending[unit] = schedule.NOTHING
 
         def work(member: int) -> None:
             start = clock()
@@ -200,7 +200,7 @@ class SettlingPartitions(Work):
         member, used, vertices, edges, seconds = self._found.pop(unit)
         far = unit in self._came
         self._came.discard(unit)
-        parts, pending = self._side.partitions, self._unit_states.pending
+        parts, pending = self._side.partitions, self._units.pending
         given = (self._state.arrays[0], self._sign, self._marks, pending)
         with self._lock:
             if used > self._outer[member].size:
@@ -234,7 +234,7 @@ class SettlingPartitions(Work):
 
     def _look_everywhere(self) -> None:
         """Compute the urgency of all partitions from the marks."""
-        parts, pending = self._side.partitions, self._unit_states.pending
+        parts, pending = self._side.partitions, self._units.pending
         urgency.note_range(
             0, len(self._side.lists), parts.first, parts.last, self._state.arrays[0], self._sign, self._marks, pending
         )

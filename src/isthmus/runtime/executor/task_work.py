@@ -3,22 +3,25 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterator
+import threading
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
 
+from isthmus.devices.run_clock import RunClock
 from isthmus.engines.engine import Delivery, Task
 from isthmus.frontier import Frontier
-from isthmus.link.link import Link
-from isthmus.runtime.executor.buffers import Buffers
-from isthmus.runtime.executor.work import Piece, Work
-from isthmus.runtime.executor.worker import Worker
+from isthmus.runtime.executor.work import Work
+from isthmus.runtime.trace.iteration import Iteration
 
-Done = Callable[[Delivery], None]
+if TYPE_CHECKING:
+    from isthmus.runtime.near.near_memory import Pipeline
 
 
 class TaskWork(Work):
     """Unit k is tasks[k]; the units after the tasks are the deliveries in `held`, which are near already.
 
-    `done` is called with every delivery that has run, `unused` with every delivery that was fetched but not needed.
+    A delivery that has run is offered to the cache, and counted in `record` and by the clock of a modelled device.
+    Deliveries that were fetched but not needed go to `unused`.
     """
 
     def __init__(
@@ -26,16 +29,16 @@ class TaskWork(Work):
         tasks: list[Task],
         held: list[Delivery],
         frontier: Frontier,
-        link: Link,
-        buffers: Buffers,
-        worker: Worker,
-        done: Done,
-        unused: Done,
+        pipeline: Pipeline,
+        record: Iteration,
+        unused: list[Delivery],
+        clock: RunClock | None = None,
     ) -> None:
-        self.tasks, self.held = tasks, held
-        self.frontier, self._link, self._buffers, self._worker = frontier, link, buffers, worker
-        self._done, self._unused = done, unused
+        self.tasks, self.near, self.frontier = tasks, list(enumerate(held, len(tasks))), frontier
+        self._link, self._buffers, self._cache = pipeline.link, pipeline.buffers, pipeline.cache
+        self._record, self._unused, self._clock = record, unused, clock or RunClock()
         self._numbers = itertools.count()
+        self._lock = threading.Lock()  # for the record, which several members write
 
     def fetch(self, unit: int, channel: int) -> Iterator[Delivery]:
         task = self.tasks[unit]
@@ -47,25 +50,19 @@ class TaskWork(Work):
             delivery.number = next(self._numbers)
             yield delivery
 
-    def near(self) -> list[tuple[int, Delivery]]:
-        return list(enumerate(self.held, len(self.tasks)))
-
-    def pieces(self, unit: int, delivery: Delivery) -> list[Piece]:
-        return self._worker.pieces(delivery, self.frontier)
-
-    def again(self, unit: int, delivery: Delivery) -> list[Piece]:
-        return self._worker.again(delivery, self.frontier)
-
     def finished(self, unit: int, delivery: Delivery) -> None:
-        self._done(delivery)
+        self._cache.keep(delivery)
+        with self._lock:
+            self._record.delivered(delivery)
+            self._clock.worked(delivery, self.frontier)
         self._buffers.give_back(delivery.buffer)
 
     def dropped(self, delivery: Delivery) -> None:
-        self._unused(delivery)
+        self._unused.append(delivery)
         self._buffers.give_back(delivery.buffer)
 
     def same_as(self, other: Work) -> bool:
-        if not isinstance(other, TaskWork) or len(self.held) != len(other.held):  # units have the same numbers
+        if not isinstance(other, TaskWork) or len(self.near) != len(other.near):  # units have the same numbers
             return False
         return [signature(task) for task in self.tasks] == [signature(task) for task in other.tasks]
 
@@ -75,17 +72,12 @@ def signature(task: Task) -> tuple[object, str, list[int]]:
     return task.engine, task.side.name, task.partitions.tolist()
 
 
-class HeldWork(Work):
-    """Deliveries from a cache, made one by one on demand, without a transfer."""
+class HeldWork(TaskWork):
+    """A single unit: deliveries from a cache, made one by one on demand, without a transfer."""
 
-    def __init__(self, deliveries: Iterator[Delivery], frontier: Frontier, worker: Worker, done: Done) -> None:
-        self._deliveries, self._frontier, self._worker, self._done = deliveries, frontier, worker, done
+    def __init__(self, deliveries: Iterator[Delivery], frontier: Frontier, pipeline: Pipeline, *given: Any) -> None:
+        super().__init__([], [], frontier, pipeline, *given)
+        self._deliveries = deliveries
 
     def fetch(self, unit: int, channel: int) -> Iterator[Delivery]:
         return self._deliveries
-
-    def pieces(self, unit: int, delivery: Delivery) -> list[Piece]:
-        return self._worker.pieces(delivery, self._frontier)
-
-    def finished(self, unit: int, delivery: Delivery) -> None:
-        self._done(delivery)

@@ -6,28 +6,22 @@ percentage means vertex state plus that share of the edge bytes, raised to the m
 
 from __future__ import annotations
 
-import re
-import sys
 from dataclasses import asdict, dataclass, field
 
 from isthmus import sizes
-from isthmus.cache import hot_subgraph, vertex_cache
-from isthmus.devices.model.figures import Device
-from isthmus.errors import BudgetError, OptionError
+from isthmus.cache.ranking import RANKINGS
+from isthmus.devices.device import Device
+from isthmus.engines.engine import BUFFERS
+from isthmus.errors import BudgetError
 from isthmus.frontier import frontier_bytes
 from isthmus.graph.snapshot import Snapshot
-from isthmus.graph.store.files import BLOCK
-from isthmus.memory import DEFAULT_SHARE, available, format_size, parse_size
-from isthmus.messages import option
+from isthmus.memory import format_size, parse_size, share_of
 from isthmus.policies.recipe import Recipe
 from isthmus.programs.program import Program
 
-BUFFERS = 4  # two being filled, two being run
-# of 4 KB in a buffer: the narrower of its two zones then holds several lists whatever their alignment.
+# Of 4 KB in a buffer: the narrower of its two zones then holds several lists whatever their alignment.
 LEAST_BLOCKS = 24
-ENOUGH = 4 << 20  # bytes of a buffer; larger ones read a little faster, but a cache saves more with the same memory
-INDEX_BYTES = {"vertices": vertex_cache.VERTEX_BYTES, "hot_subgraph": hot_subgraph.VERTEX_BYTES}  # per vertex, by cache
-LEAST_PAGES = 64  # of 4 KB, where lists are read through pages
+INDEX_BYTES = {name: ranking.index_bytes for name, ranking in RANKINGS.items()}  # per vertex, by cache
 
 
 @dataclass
@@ -56,101 +50,88 @@ class Split:
         return split
 
 
-def split_budget(
-    graph: Snapshot,
-    program: Program,
-    memory: str | int | None,
-    threads: int,
-    policy: str,
-    keeps: bool = False,
-    device_bytes: int | None = None,
-    index_bytes: int = 0,
-    page_bytes: int = 0,
-    gpu: str = "",
-) -> Split:
-    """Split a budget for `program` on `graph`, or raise BudgetError. `keeps`: the remaining memory keeps edges near.
+@dataclass(frozen=True)
+class Needs:
+    """What a run needs of near memory before its edges get the rest, in bytes."""
 
-    `index_bytes`: bytes per vertex of the cache's index; they count as vertex state, though they are part of the cache.
-    `device_bytes`: near memory of a modelled device, and the default budget there, if the host has as much.
-    `page_bytes`: the minimum for pages, where lists are read through them. `gpu`: the GPU whose free memory
-    `device_bytes` is; the host's does not matter.
-    """
-    least_buffer, enough = sizes.now.least_buffer, ENOUGH
-    if device_bytes is not None:
-        least_buffer = enough = min(least_buffer, sizes.now.modelled_buffer)
+    state: int
+    offsets: int
+    frontier: int
+    index: int  # of the cache; it counts as vertex state, though it is part of the cache
+    edges: int  # all edges that the program follows
+    solve: int  # beside them, if all edges are near
+    pages: int  # the least for pages, where lists are read through them
+    keeps: bool  # memory beyond the minimum keeps edges near
+
+    @property
+    def vertex(self) -> int:
+        return self.state + self.offsets + self.frontier + self.index
+
+    def least_edges(self, buffer: int) -> int:
+        """The least memory for edges, with staging buffers of so many bytes."""
+        return min(BUFFERS * buffer, self.edges + BUFFERS * LEAST_BLOCKS * 4096) + self.pages
+
+
+def needs_of(program: Program, graph: Snapshot, device: Device, threads: int, recipe: Recipe | None = None) -> Needs:
+    """What a program needs on a graph. Without a recipe it keeps no edges near, and reads through no pages."""
     n = graph.vertices
+    keeps = recipe is not None and keeps_edges(program, recipe)
     entry = graph.target_bytes + (graph.weight_bytes if program.reads_weights() else 0)
-    edge_bytes = entry * sum(graph.slots(side) for side in program.sides)
-    state, frontier = n * program.state_bytes + program.table_bytes(graph), frontier_bytes(n, threads)
-    offsets = sum(graph.list_bytes(side) for side in program.sides)
-    if device_bytes is None:
-        offsets += (
-            sum(checksum_bytes(graph, side, program.reads_weights()) for side in program.sides) + graph.staging_bytes
-        )
-    index = n * index_bytes if keeps else 0
-    vertex = state + offsets + frontier + index
-    least_edges = min(BUFFERS * least_buffer, edge_bytes + BUFFERS * LEAST_BLOCKS * 4096) + page_bytes
-    share = re.fullmatch(r"\s*([0-9.]+)\s*%\s*", memory) if isinstance(memory, str) else None
-    notes: list[str] = []
-    if share:
-        wanted = int(edge_bytes * parse_share(share[1]))
-        if wanted < least_edges:
-            notes.append(
-                f"{share[0].strip()} is below the minimum for this graph; using {format_size(least_edges)} for edges"
-            )
-        budget = vertex + max(wanted, least_edges)
-    else:
-        budget = default_budget(device_bytes, gpu) if memory is None else parse_size(memory)
-    least = vertex + least_edges
+    return Needs(
+        state=n * program.state_bytes + program.table_bytes(graph),
+        offsets=sum(graph.list_bytes(side) for side in program.sides) + device.table_bytes(program, graph),
+        frontier=frontier_bytes(n, device.queues(threads)),
+        index=n * INDEX_BYTES.get(recipe.cache, 0) if recipe is not None and keeps else 0,
+        edges=entry * sum(graph.slots(side) for side in program.sides),
+        solve=n * program.solve_bytes,
+        pages=device.page_bytes(program, graph) if recipe is not None and recipe.pages else 0,
+        keeps=keeps,
+    )
+
+
+def keeps_edges(program: Program, recipe: Recipe) -> bool:
+    """Whether memory beyond the minimum keeps edges near: not if the program uses it, or reads no edge again."""
+    one_pass = program.max_iter == 1 and not program.runs_again and not recipe.pages
+    used_once = one_pass or (recipe.keeps_lists and program.follows_each_vertex_once)
+    return recipe.keeps and not program.needs_spare_memory and not used_once
+
+
+def split_budget(
+    needs: Needs, memory: str | int | None, policy: str, device: Device, what: str = "the program"
+) -> Split:
+    """Split a budget, or raise BudgetError, which says `what` needs more."""
+    least_buffer, enough = device.buffer_bytes()
+    least_edges = needs.least_edges(least_buffer)
+    budget, notes = budget_of(needs, least_edges, memory, device)
+    least, beside = needs.vertex + least_edges, budget - needs.vertex
     if budget < least:
         raise BudgetError(
-            f"{program.name} on {graph} needs at least {format_size(least)} near memory (vertex state "
-            f"{format_size(vertex)}); "
-            f"got {format_size(budget)}. {more_memory(least, device_bytes, gpu)}"
+            f"{what} needs at least {format_size(least)} near memory (vertex state {format_size(needs.vertex)}); "
+            f"got {format_size(budget)}. {device.more_memory(least)}"
         )
-    room = budget - vertex
     # A recipe chosen by name moves edges even when they would fit, unless the budget is the default.
-    all_edges = edge_bytes + n * program.solve_bytes
-    resident = room >= all_edges and (policy == "auto" or memory is None)
-    if resident:
-        state += n * program.solve_bytes
-    edges = edge_bytes if resident else min(room - page_bytes, most_staging(edge_bytes))
-    # on a modelled device all recipes get partitions of the same size.
-    if (keeps or device_bytes is not None) and not resident:
-        edges = min(edges, max(room // 4, BUFFERS * enough))
-    cache = 0 if resident else page_bytes
-    if keeps and not resident:
-        cache = max(cache, min(room - edges, edge_bytes)) + index
-    return Split(budget, state, offsets, frontier, edges, resident, cache, notes, least, max(least, vertex + all_edges))
+    resident = beside >= needs.edges + needs.solve and (policy == "auto" or memory is None)
+    edges = needs.edges if resident else min(beside - needs.pages, most_staging(needs.edges))
+    if (needs.keeps or device.same_partitions) and not resident:
+        edges = min(edges, max(beside // 4, BUFFERS * enough))
+    cache = 0 if resident else needs.pages
+    if needs.keeps and not resident:
+        cache = max(cache, min(beside - edges, needs.edges)) + needs.index
+    state = needs.state + (needs.solve if resident else 0)
+    whole = max(least, needs.vertex + needs.edges + needs.solve)
+    return Split(budget, state, needs.offsets, needs.frontier, edges, resident, cache, notes, least, whole)
 
 
-def default_budget(device_bytes: int | None, gpu: str) -> int:
-    """The budget if none is given. Near memory of a modelled device is the host's, that of a GPU is its own."""
-    if gpu and device_bytes is not None:
-        return device_bytes
-    return min(int(available() * DEFAULT_SHARE), device_bytes or sys.maxsize)
-
-
-def more_memory(least: int, device_bytes: int | None, gpu: str) -> str:
-    """What to do if a budget is smaller than `least`: a GPU cannot be given more memory than it has."""
-    if gpu and device_bytes is not None and least > device_bytes:
-        return (
-            f"{gpu} has {format_size(device_bytes)} free; use {option('device', 'cpu')}, or end other programs "
-            f"on the GPU"
-        )
-    return f"Give {option('memory', f'{least // 10**6 + 1}MB')} or more"
-
-
-def checksum_bytes(graph: Snapshot, side: str, weights: bool) -> int:
-    """Bytes of the tables of checksums that a link to a side's arrays holds."""
-    return 8 * sum(array.blocks for array in graph.far(side, weights) if array.file is not None)
-
-
-def parse_share(text: str) -> float:
-    try:
-        return float(text) / 100
-    except ValueError:
-        raise OptionError(f"memory: expected a share such as 10%, got {text}%") from None
+def budget_of(needs: Needs, least_edges: int, memory: str | int | None, device: Device) -> tuple[int, list[str]]:
+    """The bytes that a caller's `memory` means, and notes about it."""
+    share = share_of(memory)
+    if share is None:
+        return (device.default_budget() if memory is None else parse_size(memory)), []
+    edges, notes = int(needs.edges * share), []
+    if edges < least_edges:
+        name = str(memory).strip()
+        notes.append(f"{name} is below the minimum for this graph; using {format_size(least_edges)} for edges")
+    return needs.vertex + max(edges, least_edges), notes
 
 
 def most_staging(edge_bytes: int) -> int:
@@ -163,29 +144,17 @@ def split_for(
     program: Program,
     graph: Snapshot,
     recipe: Recipe,
-    model: Device | None,
+    device: Device,
     memory: str | int | None,
     threads: int,
     policy: str,
 ) -> Split:
-    """Split a budget for a program and a recipe. The default budget of a modelled device is its own memory.
-
-    The frontier of a modelled device has one queue, whatever threads the host has.
-    """
-    one_pass = program.max_iter == 1 and not program.runs_again and not recipe.pages
-    used_once = one_pass or (recipe.keeps_lists and program.follows_each_vertex_once)
-    keeps = recipe.keeps and not program.needs_spare_memory and not used_once
-    index_bytes = INDEX_BYTES.get(recipe.cache, 0)
-    if model is None:
-        pages = LEAST_PAGES * BLOCK if recipe.pages else 0
-        return split_budget(graph, program, memory, threads, policy, keeps, None, index_bytes, pages)
-    arrays = len(program.sides) * (2 if program.reads_weights() and graph.weighted else 1)
-    pages = arrays * model.managed.page_bytes if recipe.pages else 0
-    split = split_budget(graph, program, memory, 1, policy, keeps, model.near.bytes, index_bytes, pages, model.gpu)
-    if pages and not split.resident:  # the last page of every array takes the room of a whole page
-        split.cache += min(split.budget - split.peak, pages)
-    if keeps and not split.resident and split.cache <= max(pages, index_bytes * graph.vertices):
-        split.notes.append("the budget leaves no room to keep edges near")
-    if split.budget > model.near.bytes:
-        split.notes.append(f"the budget is more than the {format_size(model.near.bytes)} of memory of {model.name}")
+    """Split a budget for a program and a recipe on a device."""
+    needs = needs_of(program, graph, device, threads, recipe)
+    split = split_budget(needs, memory, policy, device, f"{program.name} on {graph}")
+    if needs.pages and not split.resident and device.rounds_up_pages():
+        split.cache += min(split.budget - split.peak, needs.pages)
+    index = INDEX_BYTES.get(recipe.cache, 0) * graph.vertices
+    keeps_nothing = needs.keeps and not split.resident and split.cache <= max(needs.pages, index)
+    split.notes += device.budget_notes(split.budget, keeps_nothing)
     return split

@@ -11,23 +11,22 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from isthmus import sizes
-from isthmus.devices.auto import choose
-from isthmus.devices.choose import device_of, name_of
-from isthmus.devices.model.figures import Device
-from isthmus.engines.engine import Cost, Pass
+from isthmus.devices.choose import choose
+from isthmus.devices.device import Device
+from isthmus.engines.engine import BUFFERS, Cost, Pass
 from isthmus.engines.registry import ENGINES, engine
 from isthmus.errors import OptionError
 from isthmus.graph.graph import Graph
 from isthmus.graph.snapshot import Snapshot
 from isthmus.link.link import Profile
-from isthmus.link.open import known_profile
 from isthmus.memory import format_size
 from isthmus.policies.recipes import named
 from isthmus.programs.program import Program
 from isthmus.runtime.call import Rehearsed
-from isthmus.runtime.near.budget import BUFFERS, Split
+from isthmus.runtime.near.budget import Split
 from isthmus.runtime.public import callable_of
 from isthmus.runtime.results.result import Result
+from isthmus.runtime.session import check_graph
 
 
 @dataclass(frozen=True)
@@ -41,7 +40,7 @@ class Plan:
     policy: str  # the recipe
     device: str
     profile: Profile  # the rates of the link
-    model: Device | None = None
+    on: Device
 
     @property
     def sections(self) -> list[int]:
@@ -58,7 +57,7 @@ class Plan:
         block = self.profile.block
         most = sizes.now.largest_read
         read_bytes = most if self.near.resident else max(block, min(most, self.near.edges // BUFFERS))
-        scan = Pass(self.sections, read_bytes, self.profile, self.model)
+        scan = Pass(self.sections, read_bytes, self.profile, self.on.page_cost())
         names = dict.fromkeys([*ENGINES, *named(self.policy).policy.engines])
         found = {name: engine(name).pass_cost(scan) for name in names}
         return {name: cost for name, cost in found.items() if cost is not None}
@@ -98,15 +97,8 @@ class Plan:
         }
 
     def notes(self) -> list[str]:
-        notes = list(self.near.notes)
-        if self.model is not None:
-            notes.append(f"seconds are modelled: {self.model.costs_of or self.model.name}")
-        elif self.graph.path is not None and not self.profile.measured:
-            notes.append(
-                f"the disk has not been measured, so seconds are guesses; isthmus calibrate {self.graph.path} "
-                f"measures it"
-            )
-        return notes
+        note = self.on.plan_note(self.graph, self.profile)
+        return [*self.near.notes, *([note] if note else [])]
 
     def describe(self) -> list[tuple[str, str]]:
         """The memory split and the link, as rows for people."""
@@ -133,7 +125,7 @@ class Plan:
             ("least budget", format_size(near.least)),
             ("all in memory", f"from {format_size(near.whole)} on"),
             ("edges", format_size(self.edge_bytes)),
-            ("link", f"{self.profile}{'' if self.profile.measured or self.model is not None else ' (not measured)'}"),
+            ("link", self.on.profile_text(self.profile)),
         ]
 
 
@@ -151,23 +143,21 @@ def plan(
     """
     passes: list[tuple[Program, Split]] = []
     run = callable_of("plan", algorithm)
-    if device == "auto" and isinstance(graph, Graph):
-        device = choose(graph, options.get("memory")).device
+    check_graph("plan", graph)
+    on = choose(device, graph, options.get("memory")).device
     try:
         run(
             graph,
             *args,
             policy=policy,
-            device=device,
+            device=on,
             rehearse=lambda program, near: passes.append((program, near)),
             **options,
         )
     except Rehearsed:
         program, near = max(reversed(passes), key=lambda each: each[1].least)
         name = getattr(run, "__name__", "")
-        model = device_of(device)
         snapshot = graph.snapshot
-        profile = known_profile(snapshot.far("out", True)) if model is None else model.profile()
         shown = name if name.isidentifier() else program.name
-        return Plan(shown, program, snapshot, near, policy, name_of(device, model), profile, model)
+        return Plan(shown, program, snapshot, near, policy, on.name, on.profile(snapshot), on)
     raise OptionError(f"expected an algorithm of isthmus, got {algorithm!r}, which ran nothing")

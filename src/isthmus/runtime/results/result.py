@@ -15,7 +15,6 @@ import numpy as np
 
 from isthmus import sizes
 from isthmus.checks import flag, path_of, whole
-from isthmus.devices.cuda.columns import GpuArray, GpuColumns
 from isthmus.errors import OptionError, StoreError, UnknownVertexError
 from isthmus.graph.export import arrow
 from isthmus.graph.ids import pieces
@@ -48,7 +47,7 @@ class Result(ByKey, Interchange):
     It keeps the graph's ids, so it stays valid when the graph is closed or replaced.
     """
 
-    gpu: GpuColumns | None = None  # of a run on a GPU: what is still there
+    gpu: Any = None  # of a run on a GPU: what is still there
 
     def __init__(self, algorithm: str, graph: Snapshot, answer: Answer, trace: Trace, facts: dict[str, Any]) -> None:
         self.algorithm, self.trace = algorithm, trace
@@ -92,7 +91,7 @@ class Result(ByKey, Interchange):
         """
         return np.ma.getdata(self.values if name is None else self[name])
 
-    def on_gpu(self, name: str | None = None) -> GpuArray:
+    def on_gpu(self, name: str | None = None) -> Any:
         """A column (default: the main one) of a run on a GPU as an array there, with the values and in the order of
         `filled`.
 

@@ -9,45 +9,38 @@ memory, and both sides use them there.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import ExitStack, suppress
 from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
 import numpy as np
 
-from isthmus.cache.hot_subgraph import VERTEX_BYTES, HotSubgraph
+from isthmus.cache.list_cache import ListCache
+from isthmus.cache.mover import Attached
+from isthmus.cache.ranking import USES
 from isthmus.devices.cuda.card import AlreadyLocked, Card, Shared
-from isthmus.devices.cuda.chunks import CudaChunkedLists
 from isthmus.devices.cuda.gpu_space import ROW, CardSpace, RowSpace, taken
 from isthmus.devices.cuda.kernels.skeleton import LINE, line_of
 from isthmus.devices.cuda.link import CudaLink
+from isthmus.devices.cuda.list_cache import on_card
 from isthmus.devices.cuda.list_mover import ListMover
 from isthmus.devices.cuda.lru_pages import CudaLruPagedLink
-from isthmus.devices.cuda.uses import CudaUses, temporary_bytes
+from isthmus.devices.cuda.ranking import temporary_bytes
 from isthmus.errors import BudgetError, OptionError
 from isthmus.graph.changing.change import Change
 from isthmus.graph.lists import Lists
 from isthmus.link.link import Array
+from isthmus.stream.devices.cuda_corrector import CudaLoops
 from isthmus.stream.devices.cuda_vertex_list import DeviceVertexList, listed_bytes
 from isthmus.stream.devices.reads import SPARE, FarReads, Transfer
 
 if TYPE_CHECKING:
+    from isthmus.programs.program import Facts
     from isthmus.stream.maintain.maintained import Maintained
+    from isthmus.stream.maintain.monotone_state import MonotoneState
 
 LEAST_ROWS = 1 << 12  # that are sorted at once, 0.5 MB: the first batch of a stream that began empty may have many
-
-
-class OutlastingHotSubgraph(HotSubgraph):
-    """Has a mover of its own, as lists also move between runs."""
-
-    def attach(self, mover: ListMover, lists: Callable[[Lists], tuple[Array, Array]]) -> None:
-        """Only where the run has its frontier."""
-        self.uses.attach(mover.rows, lists)
-
-    def detach(self) -> None:
-        """It keeps its mover."""
-        self.uses.detach()
 
 
 class CudaReads(FarReads):
@@ -76,25 +69,13 @@ class CudaReads(FarReads):
             self.close()
             raise
 
-    def _hot_subgraph(self, near_bytes: int) -> HotSubgraph:
+    def _hot_subgraph(self, near_bytes: int) -> ListCache:
         snapshot = self._graph.snapshot
-        memory = self._space.near(near_bytes + VERTEX_BYTES * len(self._sides) * snapshot.vertices, "uint8")
+        memory = self._space.near(near_bytes + USES.index_bytes * len(self._sides) * snapshot.vertices, "uint8")
         kinds = (snapshot.target_dtype, snapshot.weight_dtype if self._weights else None)
-        hot = OutlastingHotSubgraph(
-            self._sides,
-            self._lists(),
-            memory,
-            kinds,
-            self._graph.team,
-            None,
-            self._recipe.on_read,
-            CudaChunkedLists,
-            CudaUses,
-        )
-        assert isinstance(hot.chunks, CudaChunkedLists) and isinstance(hot.uses, CudaUses)
-        hot.uses.stay(self._rows, self._near_lists)
-        hot.chunks.attach(ListMover(self._rows))
-        hot.chunks.far = self._far
+        lists, team, on_read = self._lists(), self._graph.team, self._recipe.on_read
+        hot = ListCache(self._sides, lists, memory, kinds, team, USES, None, on_read, on_card())
+        hot.stay(Attached(ListMover(self._rows, self._far), self._near_lists))  # lists also move between runs
         return hot
 
     # The graph's arrays
@@ -215,6 +196,9 @@ class CudaReads(FarReads):
         return begins[:vertices], ends[:vertices]
 
     # For correction
+
+    def correction_loops(self, lists: Maintained, state: MonotoneState, facts: Facts) -> CudaLoops:
+        return CudaLoops(self, lists, state, facts)
 
     def launch(self, kernel: Any, *arguments: Any) -> None:
         self._space.launch(kernel, *arguments)

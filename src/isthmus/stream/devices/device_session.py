@@ -4,21 +4,20 @@ is counted.
 
 from __future__ import annotations
 
-import re
 import weakref
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
-from isthmus.cache.hot_subgraph import VERTEX_BYTES
+from isthmus.cache.ranking import USES
+from isthmus.devices.model.device import ModelledGpu, ModelMemory
 from isthmus.errors import BudgetError, OptionError
 from isthmus.graph.changing.changing_graph import ChangingGraph
-from isthmus.memory import format_size, parse_size
-from isthmus.policies.recipes import recipe as static_recipe
-from isthmus.runtime.near.budget import more_memory, parse_share, split_for
-from isthmus.runtime.session import Session
+from isthmus.memory import format_size, parse_size, share_of
+from isthmus.runtime.near.budget import split_for
 from isthmus.stream.devices.cuda_reads import CudaReads, card_bytes
-from isthmus.stream.devices.reads import NEAR, FarReads, Reads
+from isthmus.stream.devices.reads import FarReads
 from isthmus.stream.stream_recipes import StreamRecipe
+from isthmus.stream.stream_session import StreamSession
 
 if TYPE_CHECKING:
     from isthmus.programs.program import Program
@@ -27,10 +26,10 @@ if TYPE_CHECKING:
 LEAST = "0%"  # of the edges: runs have the smallest buffers that work; lists that stay near have memory of their own
 
 
-class DeviceSession(Session):
+class DeviceSession(StreamSession):
     """A session on a changing graph, whose edges are far."""
 
-    reads: Reads = NEAR
+    device: ModelledGpu
 
     def __init__(self, graph: ChangingGraph, device: str, recipe: StreamRecipe, threads: int | None) -> None:
         super().__init__(graph, device=device, memory=LEAST, policy=recipe.runs_by, threads=threads)
@@ -42,8 +41,8 @@ class DeviceSession(Session):
 
     def begin(self, programs: Sequence[Maintained], memory: str | int | None) -> FarReads:
         """Split near memory among these programs and the lists that stay near, and count reads from now on."""
-        graph, model = self.graph, self.model
-        assert isinstance(graph, ChangingGraph) and model is not None
+        graph, figures, card = self.graph, self.device.figures, self.device.card
+        assert isinstance(graph, ChangingGraph)
         snapshot, self._memory = graph.snapshot, memory
         for program in programs:
             runs = program.runs()
@@ -55,14 +54,13 @@ class DeviceSession(Session):
         weights = snapshot.weighted and any(program.reads_weights() for program in programs)
         self._sides = sides = sorted({snapshot.stored(side) for side in ("out", "in")})
         entry = snapshot.target_bytes + (snapshot.weight_bytes if weights else 0)
-        index = VERTEX_BYTES * len(sides) * snapshot.vertices if self.recipe.hot else 0
-        room = near_room(
-            memory, model.near.bytes, self._vertex_bytes() + index, len(sides) * snapshot.arcs * entry, model.gpu
-        )
+        index = USES.index_bytes * len(sides) * snapshot.vertices if self.recipe.hot else 0
+        room = near_room(memory, self.device, self._vertex_bytes() + index, len(sides) * snapshot.arcs * entry)
         room = min(room, 2 * len(sides) * snapshot.arcs * entry)  # more is of no use
-        given = (graph, model, self.recipe, sides, weights, room, of_session(self))
-        reads = FarReads(*given) if self.card is None else CudaReads(*given, self.card)
-        self.reads = self.near_memory.residency = reads
+        given = (graph, figures, self.recipe, sides, weights, room, of_session(self))
+        reads = FarReads(*given) if card is None else CudaReads(*given, card)
+        assert isinstance(self.near_memory.device, ModelMemory)
+        self.residency = self.near_memory.device.residency = reads
         self._peak = self.near_peak
         return reads
 
@@ -70,12 +68,14 @@ class DeviceSession(Session):
         """What programs and their runs need of near memory, for as many vertices as there are now."""
         state = besides = 0
         for runs in self._runs:
-            chosen = static_recipe(self.settings.policy, (), len(runs.sides), runs.levels)
-            split = split_for(runs, self.graph.snapshot, chosen, self.model, LEAST, 1, self.settings.policy)
-            shared = 0 if self.card is None else split.offsets  # a stream on a GPU has them for all runs
+            chosen = self.device.recipe(self.settings.policy, (), runs)
+            split = split_for(runs, self.graph.snapshot, chosen, self.device, LEAST, 1, self.settings.policy)
+            shared = 0 if self.device.card is None else split.offsets  # a stream on a GPU has them for all runs
             state, besides = state + split.state, max(besides, split.peak - split.state - shared)
         residency = (
-            0 if self.card is None else card_bytes(self.graph.snapshot.vertices, len(self._sides), self.recipe.hot)
+            0
+            if self.device.card is None
+            else card_bytes(self.graph.snapshot.vertices, len(self._sides), self.recipe.hot)
         )
         return state + besides + residency
 
@@ -85,14 +85,17 @@ class DeviceSession(Session):
         """
         if share_of(self._memory) is not None:
             return None
-        assert self.model is not None
-        budget = self.model.near.bytes if self._memory is None else parse_size(self._memory)
+        budget = self.device.figures.near.bytes if self._memory is None else parse_size(self._memory)
         return max(0, budget - self._vertex_bytes() - index)
 
     @property
     def near_peak(self) -> int:
         """Near memory that programs, buffers and lists take, at the opening or now."""
-        return max(self._peak, self._vertex_bytes() + self.reads.near_bytes) if isinstance(self.reads, FarReads) else 0
+        return max(self._peak, self._vertex_bytes() + self.residency.near_bytes)
+
+    @property
+    def recipe_name(self) -> str:
+        return self.recipe.name
 
 
 def of_session(session: DeviceSession) -> Callable[[int], int | None]:
@@ -108,24 +111,15 @@ def of_session(session: DeviceSession) -> Callable[[int], int | None]:
     return room_left
 
 
-def share_of(memory: str | int | None) -> float | None:
-    """The share that a budget such as 10% names."""
-    share = re.fullmatch(r"\s*([0-9.]+)\s*%\s*", memory) if isinstance(memory, str) else None
-    return parse_share(share[1]) if share else None
-
-
-def near_room(memory: str | int | None, device_bytes: int, vertex: int, edge_bytes: int, gpu: str = "") -> int:
-    """Bytes for lists that stay near: a share of the edges, or what a budget leaves beside `vertex` bytes. `gpu`: as
-    for `split_budget`.
-    """
+def near_room(memory: str | int | None, device: ModelledGpu, vertex: int, edge_bytes: int) -> int:
+    """Bytes for lists that stay near: a share of the edges, or what a budget leaves beside `vertex` bytes."""
     share = share_of(memory)
     if share is not None:
         return int(edge_bytes * share)
-    budget = device_bytes if memory is None else parse_size(memory)
+    budget = device.figures.near.bytes if memory is None else parse_size(memory)
     if budget < vertex:
         raise BudgetError(
             f"the stream needs at least {format_size(vertex)} near memory for its vertices and buffers; got "
-            f"{format_size(budget)}. "
-            f"{more_memory(vertex, device_bytes, gpu)}"
+            f"{format_size(budget)}. {device.more_memory(vertex)}"
         )
     return budget - vertex

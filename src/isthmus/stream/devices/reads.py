@@ -17,10 +17,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from isthmus.cache.cache import Cache
-from isthmus.cache.hot_subgraph import VERTEX_BYTES, HotSubgraph
+from isthmus.cache.list_cache import ListCache
+from isthmus.cache.ranking import USES
 from isthmus.devices.cuda.card import Shared
 from isthmus.devices.model import costs
-from isthmus.devices.model.figures import Device
+from isthmus.devices.model.figures import GpuFigures
 from isthmus.devices.model.link import ModelLink
 from isthmus.devices.model.lru_pages import LruPagedLink, LruPages
 from isthmus.engines.engine import Side
@@ -32,11 +33,11 @@ from isthmus.graph.store.files import aligned_empty
 from isthmus.kernels.compile.compile_clock import clock
 from isthmus.link.link import Moved
 from isthmus.link.requests import ListSpans
+from isthmus.stream.residency import Residency
 from isthmus.stream.stream_recipes import StreamRecipe
 
 if TYPE_CHECKING:
     from isthmus.runtime.execute import Execution
-    from isthmus.stream.maintain.maintained import Maintained
 
 Array = np.ndarray[Any, Any]
 SPARE = 8  # an eighth of the vertices, for which there is room beyond those that exist
@@ -67,41 +68,16 @@ class Transfer:
         return asdict(self)
 
 
-class Reads:
-    """Edges are near: nothing is counted."""
-
-    recomputes = False  # answers are computed from scratch for every batch
-    resends = False  # every vertex that has a value sends again after every batch
-    adopts = True  # a vertex that has lost its parent looks for another before it loses its value
-
-    def place_state(self, owner: Maintained, arrays: tuple[Array, ...], name: str = "state") -> tuple[Array, ...]:
-        """These arrays of a program where its runs and loops find them; they stay there until it brings others of that
-        name.
-        """
-        return arrays
-
-    def read(self, side: str, rows: Array, weights: bool) -> None:
-        """A kernel reads the lists of these vertices."""
-
-    def ran(self, run: Execution) -> None:
-        """A run has followed what was active."""
-
-    def close(self) -> None:
-        """Free what was taken on a device."""
-
-
-NEAR = Reads()
-
-
-class FarReads(Reads):
+class FarReads(Residency):
     """Edges are in the memory of a modelled device's host. Not thread-safe."""
 
     adopts = False  # as published; it would read long lists once more
+    settles = False  # the loop of every run reads hits from the hot subgraph
 
     def __init__(
         self,
         graph: ChangingGraph,
-        device: Device,
+        device: GpuFigures,
         recipe: StreamRecipe,
         sides: list[str],
         weights: bool,
@@ -136,12 +112,12 @@ class FarReads(Reads):
             return self.hot.bytes
         return 0 if self.pages is None else self.pages.room * 4096
 
-    def _hot_subgraph(self, near_bytes: int) -> HotSubgraph:
+    def _hot_subgraph(self, near_bytes: int) -> ListCache:
         snapshot = self._graph.snapshot
-        memory = aligned_empty(near_bytes + VERTEX_BYTES * len(self._sides) * snapshot.vertices, np.uint8)
+        memory = aligned_empty(near_bytes + USES.index_bytes * len(self._sides) * snapshot.vertices, np.uint8)
         kinds = (snapshot.target_dtype, snapshot.weight_dtype if self._weights else None)
         lists, team = self._lists(), self._graph.team
-        return HotSubgraph(self._sides, lists, memory, kinds, team, interval=None, on_read=self._recipe.on_read)
+        return ListCache(self._sides, lists, memory, kinds, team, USES, None, self._recipe.on_read)
 
     # For the loop of every run
 
@@ -258,26 +234,26 @@ class FarReads(Reads):
     def _grow(self) -> None:
         """Make room for more vertices. If they share a budget with lists or pages, some of these go."""
         room = self._graph.vertices + self._graph.vertices // SPARE + 64
-        left = self._room_left(VERTEX_BYTES * len(self._sides) * room if self.hot is not None else 0)
+        left = self._room_left(USES.index_bytes * len(self._sides) * room if self.hot is not None else 0)
         if self.hot is not None:
             self.hot.grow(room, left)
         if self.pages is not None and left is not None:
             self.pages.limit(left)
         self._room = room
 
-    def _replace(self, hot: HotSubgraph, changed: list[Array], changes: dict[str, SideChanges]) -> None:
+    def _replace(self, hot: ListCache, changed: list[Array], changes: dict[str, SideChanges]) -> None:
         """Refresh lists that have changed, and go over to the hottest ones; they are read by zero-copy, unless
         `changes` suffice.
         """
         self._bring(hot, hot.replace(self._lists(), changed), changes, moves=not hot.on_read)
 
-    def _bring(self, hot: HotSubgraph, fresh: Array, changes: dict[str, SideChanges], moves: bool = True) -> None:
+    def _bring(self, hot: ListCache, fresh: Array, changes: dict[str, SideChanges], moves: bool = True) -> None:
         """Fill the places of these keys; `moves`: their lists have to cross the link. `changes`: only these have, if
         there are any.
         """
         brought = Moved()
         for side in self._sides:
-            keys = fresh[(fresh >= hot.offset(side)) & (fresh < hot.offset(side) + hot.room)]
+            keys = fresh[(fresh >= hot.offset(side)) & (fresh < hot.offset(side) + hot.side_keys)]
             if changes:
                 self._refresh(hot, side, keys, changes[side])
             else:
@@ -294,11 +270,11 @@ class FarReads(Reads):
             )
         )
 
-    def _load(self, hot: HotSubgraph, side: str, keys: Array) -> None:
+    def _load(self, hot: ListCache, side: str, keys: Array) -> None:
         begins, ends, targets, weights = self._graph.sides[side].arrays()
         hot.chunks.load(keys, hot.offset(side), (begins, ends), targets, weights)
 
-    def _refresh(self, hot: HotSubgraph, side: str, keys: Array, changes: SideChanges) -> None:
+    def _refresh(self, hot: ListCache, side: str, keys: Array, changes: SideChanges) -> None:
         begins, ends, targets, weights = self._graph.sides[side].arrays()
         theirs = np.searchsorted(groups(changes), keys - hot.offset(side))
         hot.chunks.refresh(keys, theirs, changes, hot.offset(side), (begins, ends), targets, weights)

@@ -1,4 +1,4 @@
-"""Batches from a source of updates: of a number of rows, or of the rows of a window of time.
+"""Batches from a source of updates: a number of rows each, or the rows that arrived in a window of time.
 
 From a pipe, a batch is also applied when its window ends, even if it is not full; rows that arrive while a batch is
 applied belong to the next one. From a file, windows are those of the column time.

@@ -27,7 +27,7 @@ from isthmus.stream.input.update_tables import ALL_COLUMNS, found_columns, table
 
 STANDARD_INPUT = "standard input"
 BATCH = b"isthmus.batch"  # key of a Parquet file's metadata: how many rows its batches have
-FEW = 1 << 16  # rows read at once where all are read
+FEW = 1 << 16  # rows read at once where all are needed
 
 
 class Updates(ABC):

@@ -17,7 +17,7 @@ from isthmus.stream.input.sources import FEW, Updates
 from isthmus.stream.input.update_tables import edits_of_table
 from isthmus.stream.log.records import COLUMNS, Place
 
-MOST_IDS = 1 << 16  # the latest ones are remembered
+MOST_IDS = 1 << 16  # the latest ones, by which repeated batches are known
 MOST_PLACES = 1 << 10
 
 

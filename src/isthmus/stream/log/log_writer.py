@@ -5,8 +5,8 @@ when all have computed). A thread syncs what was written, while the batch is app
 What other threads append meanwhile goes to disk with the next sync, all of it at once (group commit).
 
 - A batch that cannot be written, on a full disk for example, is refused, and cut off again.
-- If a sync fails, nobody knows what is on disk (the system may drop what it could not write), so it is not tried again.
-  The stream is read-only from then on. Opened again, it reads from disk what is there.
+- If a sync fails, it is unknown what is on disk (the system may drop what it could not write), so it is not tried
+  again. The stream is read-only from then on. Opened again, it reads from disk what is there.
 """
 
 from __future__ import annotations

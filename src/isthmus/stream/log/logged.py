@@ -19,7 +19,7 @@ import time
 from collections.abc import Mapping
 from itertools import pairwise
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from isthmus import __version__
 from isthmus.errors import OptionError, StoreError
@@ -37,18 +37,20 @@ from isthmus.graph.store.sealed_json import sealed
 from isthmus.graph.store.store import is_store
 from isthmus.memory import parse_size
 from isthmus.messages import option
-from isthmus.stream.edge_location import EdgeLocation
 from isthmus.stream.input.batch_columns import Kinds
 from isthmus.stream.input.sources import Updates
 from isthmus.stream.log import segments, stream_checkpoints
 from isthmus.stream.log.acknowledged import Acknowledged, Progress
 from isthmus.stream.log.frames import HEADER
 from isthmus.stream.log.log_writer import LogWriter
-from isthmus.stream.log.program_record import recalled, remembered
+from isthmus.stream.log.program_record import record_of, requests_of
 from isthmus.stream.log.records import Place, encode
 from isthmus.stream.log.recovery import FORMAT, NAME, VERSION, Recovered, manifest_of, recovered
 from isthmus.stream.log.unlogged import Unlogged
 from isthmus.threads import uninterrupted
+
+if TYPE_CHECKING:
+    from isthmus.stream.context import StreamContext
 
 LEAST_LOG = 64 << 20  # bytes of log that are worth a checkpoint
 KEPT = 2  # checkpoints
@@ -90,7 +92,7 @@ class Logged(Unlogged):
         try:
             self._lock_file = LockFile(self.path / LOCK, self.path, "writing to this log")
         except NoLockFile as error:
-            if not error.is_full:  # otherwise only the lock of the folder decides, until there is room
+            if not error.is_full:  # otherwise only the lock of the folder decides, until the disk has space
                 raise
 
     def _look(self, now: bool = False) -> None:
@@ -104,13 +106,13 @@ class Logged(Unlogged):
             if held is not None:
                 held.renew(now)
         except NoLockFile:
-            pass  # still no room
+            pass  # still no space
         except StoreError as error:
             self._lost = str(error)
             raise
 
     def _taken_later(self) -> LockFile | None:
-        """The lock file, if there was no room for it when the stream was opened, and there is now."""
+        """The lock file, if the disk was full when the stream was opened, and has space now."""
         with self._taking:
             if self._lock is None:
                 raise StoreError(f"{self.path}: the stream is closed")
@@ -145,16 +147,16 @@ class Logged(Unlogged):
         self._manifest = {"seed": secrets.token_hex(8), "graph": identity(graph), "from": str(graph), "programs": []}
 
     def programs(self) -> list[Any]:
-        """The programs that the folder remembers."""
-        return list(recalled(self._manifest["programs"], str(self.path)))
+        """The programs of the last time, as the folder records them."""
+        return list(requests_of(self._manifest["programs"], str(self.path)))
 
-    def changing(self, graph: Graph | None, location: EdgeLocation) -> AdvancingGraph:
+    def changing(self, graph: Graph | None, context: StreamContext) -> AdvancingGraph:
         if self._is_new:
-            return self._merging_here(super().changing(graph, location))
+            return self._merging_here(super().changing(graph, context))
         stream_checkpoints.clear(self.path)
         merged_store.sweep(self.path)
         remove_abandoned(self.path / NAME)
-        found = self._recovered = recovered(self.path, self._seed, location)
+        found = self._recovered = recovered(self.path, self._seed, context)
         self._acknowledged, self._since = found.acknowledged, found.bytes
         self.notes += found.notes
         return self._merging_here(found.graph)
@@ -171,7 +173,7 @@ class Logged(Unlogged):
     def begin(self, graph: AdvancingGraph, programs: Mapping[str, Any]) -> None:
         # First answers may have taken hours, and what another writer has added must not be cut off.
         self._look(now=True)
-        wanted = [remembered(requested) for requested in programs.values()]
+        recorded = [record_of(requested) for requested in programs.values()]
         if self._recovered is None:
             self._begin_anew(graph)
         else:
@@ -179,8 +181,8 @@ class Logged(Unlogged):
             if not self._recovered.damaged:
                 with contextlib.suppress(OSError, StoreError):
                     self._cut()  # what a writer that was killed, or failed, has left
-        if self._recovered is None or wanted != self._manifest["programs"]:
-            self._manifest["programs"] = wanted
+        if self._recovered is None or recorded != self._manifest["programs"]:
+            self._manifest["programs"] = recorded
             self._write_manifest()
 
     def _begin_anew(self, graph: AdvancingGraph) -> None:
@@ -276,7 +278,7 @@ class Logged(Unlogged):
         self._seconds += time.monotonic() - start
 
     def _discard_if_damaged(self, number: int) -> None:
-        """Make room for a sound checkpoint of this batch."""
+        """Remove what would be in the way of a sound checkpoint of this batch."""
         damaged = self._recovered.damaged if self._recovered is not None else set()
         if number in damaged:
             stream_checkpoints.discard(self.path / f"checkpoint-{number:012d}")

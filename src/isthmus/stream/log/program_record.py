@@ -1,4 +1,4 @@
-"""Programs of a stream as its folder keeps them: by name, with options. A program of the user's own is code, and must
+"""Programs of a stream as its folder records them: by name, with options. A program of the user's own is code, and must
 be given again.
 """
 
@@ -14,7 +14,7 @@ from isthmus.programs.program import Program
 from isthmus.stream.maintain.program_request import ProgramRequest
 
 
-def remembered(requested: Any) -> dict[str, Any]:
+def record_of(requested: Any) -> dict[str, Any]:
     """A program as JSON."""
     if isinstance(requested, str):
         requested = ProgramRequest(ALGORITHMS[requested])
@@ -27,10 +27,10 @@ def remembered(requested: Any) -> dict[str, Any]:
     return {"given": requested.name if isinstance(requested, Program) else type(requested).__name__}
 
 
-def recalled(kept: list[Any], folder: str) -> list[ProgramRequest]:
-    """The programs that a folder remembers; OptionError if one of them must be given."""
+def requests_of(records: list[Any], folder: str) -> list[ProgramRequest]:
+    """The programs that a folder has on record; OptionError if one of them must be given."""
     found = []
-    for each in kept:
+    for each in records:
         if "given" in each:
             raise OptionError(
                 f"{folder}: its stream maintained {each['given']}, which is not kept in a file: give "
@@ -61,11 +61,11 @@ def plain(value: Any) -> Any:
     raise TypeError(type(value).__name__)
 
 
-def value_of(kept: Any) -> Any:
-    if isinstance(kept, list):
-        return [value_of(item) for item in kept]
-    if isinstance(kept, dict) and "array" in kept:
-        return np.array(kept["array"], kept["dtype"])
-    if isinstance(kept, dict):
-        return {value_of(key): value_of(item) for key, item in kept["pairs"]}
-    return kept
+def value_of(record: Any) -> Any:
+    if isinstance(record, list):
+        return [value_of(item) for item in record]
+    if isinstance(record, dict) and "array" in record:
+        return np.array(record["array"], record["dtype"])
+    if isinstance(record, dict):
+        return {value_of(key): value_of(item) for key, item in record["pairs"]}
+    return record

@@ -10,18 +10,20 @@ import contextlib
 import os
 import time
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from isthmus.errors import StoreError
 from isthmus.graph.changing.advancing import AdvancingGraph
 from isthmus.graph.changing.change import Edits
 from isthmus.graph.graph import Graph
-from isthmus.stream.edge_location import EdgeLocation
-from isthmus.stream.log.program_record import recalled
+from isthmus.stream.log.program_record import requests_of
 from isthmus.stream.log.records import Place
 from isthmus.stream.log.recovery import Recovered, manifest_of, recovered
 from isthmus.stream.log.segments import opened
 from isthmus.stream.log.unlogged import Unlogged
+
+if TYPE_CHECKING:
+    from isthmus.stream.context import StreamContext
 
 TRIES = 20
 PAUSE = 0.05  # seconds between two tries
@@ -37,13 +39,13 @@ class ReadOnly(Unlogged):
         self.notes: list[str] = []
 
     def programs(self) -> list[Any]:
-        return list(recalled(self._manifest["programs"], str(self.path)))
+        return list(requests_of(self._manifest["programs"], str(self.path)))
 
-    def changing(self, graph: Graph | None, location: EdgeLocation) -> AdvancingGraph:
+    def changing(self, graph: Graph | None, context: StreamContext) -> AdvancingGraph:
         for left in reversed(range(TRIES)):
             before = os.listdir(self.path)
             try:
-                found = recovered(self.path, int(self._manifest["seed"], 16), location)
+                found = recovered(self.path, int(self._manifest["seed"], 16), context)
                 self._sync(found)
                 break
             except StoreError:

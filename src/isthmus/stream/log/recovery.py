@@ -7,17 +7,19 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from isthmus.errors import BatchError, StoreError
 from isthmus.graph.changing.advancing import AdvancingGraph
 from isthmus.graph.store.sealed_json import unsealed
-from isthmus.stream.edge_location import EdgeLocation
 from isthmus.stream.input.batch_columns import Kinds
 from isthmus.stream.log import records, stream_checkpoints
 from isthmus.stream.log.acknowledged import Acknowledged
 from isthmus.stream.log.frames import HEADER
 from isthmus.stream.log.segments import HELP, Reading, Tail
+
+if TYPE_CHECKING:
+    from isthmus.stream.context import StreamContext
 
 FORMAT, VERSION = "isthmus-stream", 1
 NAME = "stream.json"
@@ -60,13 +62,13 @@ def manifest_of(folder: Path) -> dict[str, Any]:
     return {name: facts[name] for name in MEMBERS}
 
 
-def recovered(folder: Path, seed: int, location: EdgeLocation) -> Recovered:
+def recovered(folder: Path, seed: int, context: StreamContext) -> Recovered:
     """The graph after the last batch of a folder. Nothing is written."""
     known = stream_checkpoints.found(folder)
     troubles: dict[int, StoreError] = {}
     for number, path in reversed(known):
         try:
-            graph, acknowledged = loaded(path, number, location)
+            graph, acknowledged = loaded(path, number, context)
         except StoreError as error:
             troubles[number] = error
             continue
@@ -87,7 +89,7 @@ def recovered(folder: Path, seed: int, location: EdgeLocation) -> Recovered:
     raise StoreError(f"{folder}: has no checkpoint; {HELP}")
 
 
-def loaded(path: Path, number: int, location: EdgeLocation) -> tuple[AdvancingGraph, Acknowledged]:
+def loaded(path: Path, number: int, context: StreamContext) -> tuple[AdvancingGraph, Acknowledged]:
     """The graph of a checkpoint."""
     stored, facts = stream_checkpoints.read(path)
     with stored:
@@ -99,7 +101,7 @@ def loaded(path: Path, number: int, location: EdgeLocation) -> tuple[AdvancingGr
             raise StoreError(
                 f"{path / stream_checkpoints.MANIFEST}: does not have the expected members: {error}"
             ) from error
-        return location.open(stored, number), acknowledged
+        return context.open_graph(stored, number), acknowledged
 
 
 def replayed(folder: Path, seed: int, graph: AdvancingGraph, acknowledged: Acknowledged) -> Recovered:

@@ -1,7 +1,7 @@
 """The files of a log. A segment is named for the last batch before it: `log-000000000041` begins with batch 42.
 
 A segment is only begun when all batches of the one before are on disk. So only the last one can have a torn tail: a
-frame that a crash has left unfinished, which no client was told of. It is cut off. A frame that is damaged elsewhere,
+frame that a crash has left unfinished, which was never acknowledged. It is cut off. A frame that is damaged elsewhere,
 or that a later frame knows to have been on disk, held an acknowledged batch: that is an error, with file and offset.
 """
 
@@ -52,7 +52,7 @@ class Tail:
 
 
 class Reading:
-    """The batches of a folder after batch `since`, in order. Afterwards `tail` tells where they end."""
+    """The batches of a folder after batch `since`, in order. Afterwards `tail` is where they end."""
 
     def __init__(self, folder: Path, seed: int, since: int) -> None:
         self.folder, self.seed, self.since = folder, seed, since

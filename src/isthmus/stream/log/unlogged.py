@@ -1,20 +1,22 @@
-"""What a stream asks of its log. This one keeps nothing: a batch is acknowledged when it is applied."""
+"""The interface of a stream's log. This one writes nothing: a batch is acknowledged when it is applied."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from isthmus.errors import OptionError
 from isthmus.graph.changing.advancing import AdvancingGraph
 from isthmus.graph.changing.change import Edits
 from isthmus.graph.graph import Graph
 from isthmus.messages import option
-from isthmus.stream.edge_location import EdgeLocation
 from isthmus.stream.input.batch_columns import Kinds
 from isthmus.stream.input.sources import Updates
 from isthmus.stream.log.records import Place
+
+if TYPE_CHECKING:
+    from isthmus.stream.context import StreamContext
 
 
 class Unlogged:
@@ -25,16 +27,16 @@ class Unlogged:
     def __init__(self) -> None:
         self.notes: list[str] = []  # what a person should know of it
 
-    def changing(self, graph: Graph | None, location: EdgeLocation) -> AdvancingGraph:
+    def changing(self, graph: Graph | None, context: StreamContext) -> AdvancingGraph:
         """The graph that the stream begins with."""
         assert graph is not None
-        return location.open(graph)
+        return context.open_graph(graph)
 
     def begin(self, graph: AdvancingGraph, programs: Mapping[str, Any]) -> None:
         """The stream is ready: batches may come."""
 
     def append(self, number: int, edits: Edits, id: str | None, place: Place | None) -> None:
-        """A batch can be applied, and is about to be. Raises StoreError if it cannot be kept."""
+        """A batch can be applied, and is about to be. Raises StoreError if it cannot be logged."""
         if id is not None:
             raise OptionError(
                 f"id: a stream without a log does not know which batches a retry repeats; give {option('log')}"

@@ -1,4 +1,4 @@
-"""Programs that are kept current: what a batch makes wrong, and how it is set right.
+"""Maintained programs: they find the values that a batch makes wrong, and correct them.
 
-`batch_application.py` asks them. Begin with `maintained.py`, then `monotone.py`.
+`batch_application.py` calls them. Begin with `maintained.py`, then `monotone.py`.
 """

@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import copy
 import time
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -22,15 +21,17 @@ from isthmus.graph.changing.advancing import Gathered
 from isthmus.graph.changing.change import Change
 from isthmus.kernels.changing.packed_array import DELETE, INSERT, REWEIGH
 from isthmus.programs.declaration import Accumulative
-from isthmus.programs.program import Facts, State
+from isthmus.programs.program import Facts
 from isthmus.runtime.session import Session
 from isthmus.stream.maintain.maintained import Array, Effort
+from isthmus.stream.maintain.registry import maintains
 from isthmus.stream.maintain.residuals import NO_WEIGHTS, ROUNDING, MaintainedResiduals
 
 NO_QUEUE = np.empty(0, np.uint32)
 LEAVES = 0.5  # of the threshold: residuals that rounding may have changed by more are computed anew
 
 
+@maintains(Accumulative)
 class MaintainedAccumulative(MaintainedResiduals):
     """Values and residuals; a vertex is active while its |residual| exceeds the program's threshold."""
 
@@ -54,7 +55,7 @@ class MaintainedAccumulative(MaintainedResiduals):
     def _start(self) -> None:
         facts = self.facts()
         state = self.program.begin(facts)
-        self._make_room(state.arrays, state.start, state.params)
+        self._make_room(state)
         self._build(facts)
         if self.graph.vertices and (state.start is None or state.start.any()):
             self._execute(state.start)
@@ -93,7 +94,7 @@ class MaintainedAccumulative(MaintainedResiduals):
         out, n = change.out, self.graph.vertices
         tails = out.vertices[out.cuts[:-1]].astype(np.int64)
         tails = tails[tails < n]
-        values, _, deltas = self.state.arrays[:3]
+        values, deltas = self.state["values"], self.state["deltas"]
         deltas[tails] = sign * values[tails]
         if self._by_degree:
             for some, lists in self.pieces("out", tails[values[tails] != 0]):
@@ -158,13 +159,9 @@ class MaintainedAccumulative(MaintainedResiduals):
         gone on there.
         """
         n, state, marks, effort, lost = self.graph.vertices, self.state, self._marks, self.effort, self._lost
-        self.state, self._marks, self.effort = (
-            replace(state, arrays=tuple(map(np.copy, state.arrays))),
-            marks.copy(),
-            Effort(),
-        )
+        self.state, self._marks, self.effort = (state.like(tuple(map(np.copy, state.arrays))), marks.copy(), Effort())
         self._derive()
-        anew, known = self.state.arrays[1][:n], state.arrays[1][:n]
+        anew, known = self.state["residual"][:n], state["residual"][:n]
         self.state, self._marks, self.effort, self._lost = state, marks, effort, lost
         allowed = self.program.threshold * (1 + LEAVES) + ROUNDING * self._largest()
         off = np.flatnonzero(~(np.maximum(np.abs(anew), np.abs(anew - known)) <= allowed))
@@ -186,4 +183,4 @@ class MaintainedAccumulative(MaintainedResiduals):
 
     def answer(self, arrays: tuple[Array, ...], facts: Facts, reached: Any) -> tuple[dict[str, Array], dict[str, Any]]:
         columns = {self.program.column: arrays[0]}
-        return columns, self.program.summary(columns, State(arrays, None))
+        return columns, self.program.summary(columns, self.state.like(arrays))

@@ -2,30 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 from isthmus.graph.changing.change import Change
 from isthmus.programs.per_source import BySource
 from isthmus.programs.program import Facts, Program
-from isthmus.runtime.session import Session
 from isthmus.stream.maintain.maintained import Array, Differences, Effort, Maintained
+from isthmus.stream.maintain.registry import maintainer_of, maintains
+from isthmus.stream.stream_session import StreamSession
 
 
+@maintains(BySource)
 class MaintainedBySource(Maintained):
-    """One maintained program per source; `make` makes one from a program, a session and a name."""
+    """One maintained program per source."""
 
-    def __init__(
-        self,
-        requested: BySource,
-        session: Session,
-        name: str | None,
-        make: Callable[[Program, Session, str], Maintained],
-    ) -> None:
+    def __init__(self, requested: BySource, session: StreamSession, name: str | None = None) -> None:
         super().__init__(session)
         self.requested, self.name, self.columns = requested, name or requested.name, requested.columns
         self.sources = tuple(requested.sources)
-        self._parts = {column: make(program, session, self.name) for column, program in requested.programs.items()}
+        self._parts = {
+            column: maintainer_of(program, session, self.name) for column, program in requested.programs.items()
+        }
         self.compares_whole, self.tolerance = self._each[0].compares_whole, self._each[0].tolerance
 
     @property

@@ -1,4 +1,4 @@
-"""What maintained whole numbers share: an array with room for new vertices, and the list of those that a batch has
+"""Maintained whole numbers: an array with spare entries for new vertices, and the list of those that a batch has
 changed.
 """
 
@@ -17,6 +17,7 @@ from isthmus.runtime.execute import execute
 from isthmus.runtime.options import quiet
 from isthmus.runtime.session import Session
 from isthmus.stream.maintain.maintained import DIFFERENCE, Array, Differences, Maintained, with_spare
+from isthmus.stream.maintain.neighbours import Neighbours
 
 
 class MaintainedCounts(Maintained):
@@ -30,6 +31,7 @@ class MaintainedCounts(Maintained):
     def __init__(self, program: Program, session: Session, name: str | None = None) -> None:
         super().__init__(session)
         self.program, self.name, self.columns = program, name or program.name, program.columns
+        self._neighbours = Neighbours(self)
 
     @property
     def sides(self) -> tuple[str, ...]:
@@ -52,25 +54,20 @@ class MaintainedCounts(Maintained):
         run = execute(self._from_scratch(), self.session, quiet, None, None)
         self._values = run.columns[self.main].astype(np.int64)
         self._changes, self._count = np.empty(0, np.uint32), np.zeros(1, np.int64)
-        self._make_room(n, with_spare(n))
+        self._resize(n, with_spare(n))
 
-    def _make_room(self, used: int, room: int) -> None:
+    def _resize(self, used: int, capacity: int) -> None:
         noted = self._changes[: int(self._count[0])]
-        self._values = with_room(self._values, used, room)
-        self._changed, self._changes = np.zeros(room, np.uint8), np.empty(room, np.uint32)
+        self._values = with_room(self._values, used, capacity)
+        self._changed, self._changes = np.zeros(capacity, np.uint8), np.empty(capacity, np.uint32)
         self._changed[noted], self._changes[: noted.size] = 1, noted
 
     def _grow(self) -> None:
-        """Make room for new vertices."""
+        """Have entries for new vertices."""
         n, before = self.graph.vertices, self._published.size
         if n > self._values.size:
-            self._make_room(before, n + n // 4 + 64)
+            self._resize(before, n + n // 4 + 64)
         self._values[before:n] = 0
-
-    @property
-    def _lists(self) -> tuple[int, Any, Any]:
-        """(number of sides, lists of out-edges, lists of in-edges), as kernels take them."""
-        return len(self.sides), self.graph.sides["out"].arrays()[:3], self.graph.sides["in"].arrays()[:3]
 
     @property
     def _noted(self) -> tuple[Array, Array, Array]:
@@ -79,7 +76,8 @@ class MaintainedCounts(Maintained):
 
     def near_bytes(self, vertices: int) -> int:
         """Also differences of this batch and the last, the published numbers, and those of a run from scratch."""
-        return (8 + 1 + 4 + self.more_bytes) * with_spare(vertices) + vertices * (2 * DIFFERENCE + 8 + 8)
+        arrays = (8 + 1 + 4 + self.more_bytes) * with_spare(vertices) + vertices * (2 * DIFFERENCE + 8 + 8)
+        return arrays + self._neighbours.near_bytes(vertices)
 
     def running(self) -> Program:
         return self._from_scratch()

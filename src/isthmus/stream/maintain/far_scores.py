@@ -24,6 +24,7 @@ from isthmus.runtime.session import Session
 from isthmus.stream.maintain.maintained import Array
 from isthmus.stream.maintain.maintained_scores import ATTEMPTS, ROOM, STUCK, MaintainedSpreading
 from isthmus.stream.maintain.neighbours import Neighbours
+from isthmus.stream.maintain.registry import maintains
 from isthmus.stream.maintain.residuals import ROUNDING
 from isthmus.stream.maintain.whole_passes import EPSILON, SINGLE, Passes
 
@@ -39,6 +40,7 @@ LEAST = 0.1  # part of what the bound allows: no step aims for less
 ROUNDED_SHARES = 0.01  # part of what the bound allows, that shares in single precision may be off by
 
 
+@maintains(Spreading, in_memory=False)
 class MaintainedFarSpreading(MaintainedSpreading):
     """Values, residuals and divisors, and the lists of few vertices for a moment."""
 
@@ -55,7 +57,7 @@ class MaintainedFarSpreading(MaintainedSpreading):
             return
         if start is None:  # if nothing were lost at vertices without edges, this would be the sum of all scores
             n, factor = self.graph.vertices, self.state.params[0]
-            self.state.arrays[0][:n] = self.state.arrays[1][:n] / (1 - factor)
+            self.state["values"][:n] = self.state["residual"][:n] / (1 - factor)
             self._sweep_values(self._passes())
         self._go_on()
 
@@ -70,7 +72,7 @@ class MaintainedFarSpreading(MaintainedSpreading):
         self.program.off = 0.0 if self.bounds_each else self._lost
         if self._behind.size and not self.program.fixed_divisors:
             self.program.off += float(self._off()[0].sum())
-            self._behind = self._behind[self.state.arrays[3][self._behind] != self._strength[self._behind]]
+            self._behind = self._behind[self.state["divisors"][self._behind] != self._strength[self._behind]]
 
     def _go_on(self) -> None:
         if self.bounds_each:
@@ -127,8 +129,8 @@ class MaintainedFarSpreading(MaintainedSpreading):
         The cost is at most `most`, and the lists fit in the table. Density 0: such vertices have less than half of what
         is to be sent.
         """
-        n, factor, amounts = self.graph.vertices, self.state.params[0], self.state.arrays[2]
-        residual = self.state.arrays[1]
+        n, factor, amounts = self.graph.vertices, self.state.params[0], self.state["deltas"]
+        residual = self.state["residual"]
         self.team.split(lambda a, b: np.abs(residual[a:b], out=amounts[a:b]), n)
         lists, pressing, sums = self.ends_of("out"), self._pressing(), self._sums()
         if self._behind.size:
@@ -139,11 +141,11 @@ class MaintainedFarSpreading(MaintainedSpreading):
         read = from_the_top(edges) + float((lists[1][pressing] - lists[0][pressing]).sum())
         costs = read + sizes.now.lone_list * (from_the_top(vertices) + pressing.size)
         at = needed = int(np.searchsorted(np.cumsum(totals), UNSENT * enough, side="right"))
-        while at < densities.BINS and (read[at] > self._neighbours.room or costs[at] > most):
+        while at < densities.BINS and (read[at] > self._neighbours.capacity or costs[at] > most):
             at += 1
         if (
             costs[at] > most
-            or read[at] > self._neighbours.room
+            or read[at] > self._neighbours.capacity
             or (at > needed and totals[at:].sum() < HALF * totals.sum())
         ):
             return 0.0, 0
@@ -230,7 +232,7 @@ class FarPasses(Passes):
     def _use(self, single: bool) -> None:
         """Hold shares in single precision, or in double. Weights may be of any size, so with them in double."""
         single = single and not self._weighted
-        whole = self._keeper.state.arrays[2]
+        whole = self._keeper.state["deltas"]
         self._shares, self._rounding = (whole.view(np.float32), SINGLE) if single else (whole, EPSILON)
 
     def _pass(self, kind: type[Renewing], own: Array) -> float:

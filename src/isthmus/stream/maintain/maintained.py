@@ -1,7 +1,7 @@
-"""A program whose answer is kept current while its graph changes.
+"""A maintained program: its answer is kept current while its graph changes.
 
-For every batch a `Maintained` is asked three times: `correct` while the edges are as before the batch, `compute` when
-they have changed, and `renumber` when vertices were removed and others have taken their numbers.
+A batch calls `correct` while the edges are as before, `compute` when they have changed, and `renumber` when vertices
+were removed and others have taken their numbers.
 """
 
 from __future__ import annotations
@@ -15,13 +15,13 @@ import numpy as np
 
 from isthmus import sizes
 from isthmus.errors import BatchError
-from isthmus.graph.changing.advancing import AdvancingGraph, Gathered
+from isthmus.graph.changing.advancing import Gathered
 from isthmus.graph.changing.change import Change
 from isthmus.programs.column import Column
 from isthmus.programs.program import Facts, Program
 from isthmus.runtime.session import Session
-from isthmus.stream.devices.device_session import DeviceSession
-from isthmus.stream.devices.reads import NEAR, Reads
+from isthmus.stream.residency import Residency
+from isthmus.stream.stream_session import StreamSession
 
 if TYPE_CHECKING:
     from isthmus.stream.maintain.qualification import Qualification
@@ -29,13 +29,12 @@ if TYPE_CHECKING:
 Array = np.ndarray[Any, Any]
 
 DIFFERENCE = 4 + 8 + 8  # bytes of a vertex with its value before and after
-OPPOSITE = {"out": "in", "in": "out"}
 NO_ROWS = np.empty(0, np.int64)
-AT_ONCE = 1 << 18  # vertices whose lists are asked for at once, when all are read
+AT_ONCE = 1 << 18  # vertices whose lists are requested at once, when all are read
 
 
 def with_spare(vertices: int) -> int:
-    """Entries of arrays that have room for new vertices."""
+    """Entries of arrays that have spare ones for new vertices."""
     return vertices + vertices // 8 + 64
 
 
@@ -72,24 +71,23 @@ class Maintained(ABC):
     sources: tuple[Any, ...] = ()  # of an answer with one published array per source: which source each belongs to
 
     def __init__(self, session: Session) -> None:
-        """On the session of a stream; on a device, a `DeviceSession`, reads of lists are counted."""
-        assert isinstance(session.graph, AdvancingGraph)
+        assert isinstance(session, StreamSession)
         self.session, self.graph, self.team = session, session.graph, session.graph.team
         self.effort = Effort()
 
     @property
-    def reads(self) -> Reads:
-        """Every read of a list is told to it."""
-        return self.session.reads if isinstance(self.session, DeviceSession) else NEAR
+    def residency(self) -> Residency:
+        """Where lists and states are between batches; it counts all reads of lists."""
+        return self.session.residency
 
     def pieces(self, side: str, rows: Array) -> Iterator[tuple[Array, Gathered]]:
-        """Some of these vertices at a time, with (begins, ends, targets, weights) of a side, for a kernel that reads
-        their lists.
+        """The lists of these vertices, for a kernel that reads them: some vertices at a time, with (begins, ends,
+        targets, weights) of a side.
 
-        Lists that are near come all at once. Others come in ascending order of vertices, and are there until the next
-        ones are: of a piece, no other lists may be read. How long lists are, `ends_of` tells for all vertices.
+        Lists in memory come in one piece. Others come in ascending order of vertices, and are valid until the next
+        piece; no other list may be read in a piece. `ends_of` has the lengths of all lists.
         """
-        self.reads.read(side, rows, self.reads_weights())
+        self.residency.read(side, rows, self.reads_weights())
         return self.graph.pieces(side, rows if self.graph.lists_are_near else np.sort(rows), self.reads_weights())
 
     def all_pieces(self, side: str) -> Iterator[tuple[int, int, Gathered]]:
@@ -107,8 +105,8 @@ class Maintained(ABC):
         return self.graph.snapshot.lists(side).arrays
 
     def runs(self) -> Program | None:
-        """A program like those that it runs to follow changes; None: it counts no reads, so it cannot be kept current
-        on a device.
+        """A program like those that it runs to follow changes; None: its reads are not counted, so it cannot be
+        maintained on a device.
         """
         return None
 
@@ -134,7 +132,7 @@ class Maintained(ABC):
         )
 
     def in_parts(self, work: Callable[..., Any], count: int) -> list[Any]:
-        """Run work(first, last) on parts of 0:count, by all members where there is much."""
+        """Run work(first, last) on parts of 0:count, by all members of the team if `count` is large."""
         if count <= sizes.now.few_changes:
             return [work(0, count)]
         return self.team.split(work, count)
@@ -196,8 +194,8 @@ class Maintained(ABC):
 
     @abstractmethod
     def unpublished(self) -> tuple[Differences, ...]:
-        """What has changed in each of the published arrays. They have room for it from now on; their values are as
-        before.
+        """What has changed in each of the published arrays. They have an entry for each vertex from now on; their
+        values are as before.
         """
 
     def publish(self, differences: tuple[Differences, ...]) -> None:
@@ -212,12 +210,12 @@ class Maintained(ABC):
         """
 
     def publishing_bytes(self, vertices: int) -> int:
-        """The part of `near_bytes` that is needed only when a batch is published: until then, runs may use it."""
+        """The part of `near_bytes` that is needed only when a batch is published. Before that, runs may use it."""
         return 0
 
     @abstractmethod
     def running(self) -> Program:
-        """A program like those that it runs, for its needs of memory; asked before anything was computed."""
+        """A program like those that it runs, for its needs of memory. Nothing has been computed yet."""
 
     def reached(self) -> Any:
         """What the figures of a result tell about the last batch that its arrays do not, such as the bound on the

@@ -17,6 +17,7 @@ from isthmus.programs.dependencies import with_room
 from isthmus.programs.scores.ranking import LEFT
 from isthmus.programs.scores.spreading import LOWER, Spreading
 from isthmus.stream.maintain.maintained import Array
+from isthmus.stream.maintain.registry import maintains
 from isthmus.stream.maintain.residual_shift import ShiftedScores
 from isthmus.stream.maintain.residuals import NO_WEIGHTS, ROUNDING
 from isthmus.stream.maintain.whole_passes import EPSILON, Passes
@@ -37,6 +38,7 @@ SWEPT = 0.9  # of the allowed error, at most, is used by sweeps: the next batch 
 STUCK = 0.999  # of the change of the sweep before: rounding lets no sweep come nearer
 
 
+@maintains(Spreading, in_memory=True)
 class MaintainedSpreading(ShiftedScores):
     """Scores within a bound on their error, in sum or at every vertex."""
 
@@ -47,11 +49,10 @@ class MaintainedSpreading(ShiftedScores):
     def _start(self) -> None:
         facts, n = self.facts(), self.graph.vertices
         state = self.program.begin(facts)
-        arrays = list(state.arrays)
         if self.reads_weights() and not self.program.fixed_divisors:
-            arrays[3] = self._strengths()
-        self._make_room(tuple(arrays), state.start, state.params)
-        self._strength, self._inexact = with_room(arrays[3], n, self._room), np.zeros(self._room)
+            state["divisors"] = self._strengths()
+        self._make_room(state)
+        self._strength, self._inexact = with_room(state["divisors"], n, self._room), np.zeros(self._room)
         self._behind = np.empty(0, np.int64)  # vertices whose divisor is not their strength
         self.program.off = 0.0
         self._build(facts)
@@ -101,7 +102,7 @@ class MaintainedSpreading(ShiftedScores):
         n, passes = self.graph.vertices, self._passes()
         passes.share_out()
         passes.measure(self._own())
-        self._marks[:n] = np.abs(self.state.arrays[1][:n]) > self.state.params[1]
+        self._marks[:n] = np.abs(self.state["residual"][:n]) > self.state.params[1]
         self._measured(passes)
 
     def _measured(self, passes: Passes) -> None:
@@ -115,7 +116,7 @@ class MaintainedSpreading(ShiftedScores):
         self.program.off = 0.0 if self.bounds_each else self._lost
         if self.program.fixed_divisors or not self._behind.size:
             return
-        divisors, factor, behind = self.state.arrays[3], self.state.params[0], self._behind
+        divisors, factor, behind = self.state["divisors"], self.state.params[0], self._behind
         off, pressing = self._off()
         sums = self._sums()
         allowed = WAITING * factor * self.program.allowed(sums.total + sums.surplus)
@@ -210,7 +211,7 @@ class MaintainedSpreading(ShiftedScores):
         program, sums = self.program, self._sums()
         bound = program.error(sums)
         if bound > program.tol:
-            bound = min(bound, program.tight_error(sums, self.state.arrays[1], self.facts()))
+            bound = min(bound, program.tight_error(sums, self.state["residual"], self.facts()))
         program.error_bound, program.converged = bound, bound <= program.tol
         return program.converged
 
@@ -269,7 +270,7 @@ class MaintainedSpreading(ShiftedScores):
         chosen = self._take_marked()
         if chosen.size:
             return chosen
-        values, residual = (array[:n] for array in self.state.arrays[:2])
+        values, residual = self.state["values"][:n], self.state["residual"][:n]
         factor, threshold, absorber = self.state.params
         left = float(np.abs(residual).sum())
         allowed, remaining = (

@@ -3,14 +3,14 @@ added on the new.
 
 Directions do not matter: two vertices are joined while there is an edge in either direction. A triangle with several
 changed edges counts at one of them (`kernels/stream/triangle_joins.py`). Of the two ends of an edge, the neighbours of
-the one with more edges are marked, once for all its changed edges.
+the one with more edges are marked, once for all its changed edges. Lists on disk come for some changed edges at a time
+(`neighbours.py`).
 """
 
 from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 
@@ -22,11 +22,14 @@ from isthmus.programs.algorithms.triangle_count import TriangleCount
 from isthmus.programs.program import Program
 from isthmus.stream.maintain.counts import MaintainedCounts
 from isthmus.stream.maintain.maintained import Array, Effort
+from isthmus.stream.maintain.neighbours import BothSides
+from isthmus.stream.maintain.registry import maintains
 
 LOW = 0xFFFFFFFF  # the half of a pair's key that holds its larger vertex
 PIECES = 16  # pieces of work per thread
 
 
+@maintains(TriangleCount)
 class MaintainedTriangles(MaintainedCounts):
     """How many triangles each vertex is in."""
 
@@ -38,9 +41,9 @@ class MaintainedTriangles(MaintainedCounts):
     def _from_scratch(self) -> Program:
         return TriangleCount(self.graph.directed)
 
-    def _make_room(self, used: int, room: int) -> None:
-        super()._make_room(used, room)
-        self._touched = np.zeros(room, np.uint8)
+    def _resize(self, used: int, capacity: int) -> None:
+        super()._resize(used, capacity)
+        self._touched = np.zeros(capacity, np.uint8)
         self._marks = [np.empty(0, np.uint8)] * self.team.size  # by member
 
     def correct(self, change: Change) -> None:
@@ -84,28 +87,18 @@ class MaintainedTriangles(MaintainedCounts):
         if not keys.size:
             return
         ends = np.stack([keys >> 32, keys & LOW])
-        degrees = self._degrees(ends)
+        degrees = self._neighbours.degrees(ends)
         swap = degrees[0] < degrees[1]
         firsts, seconds = np.where(swap, ends[1], ends[0]), np.where(swap, ends[0], ends[1])
         order = np.argsort(firsts, kind="stable")
         firsts, seconds = firsts[order], seconds[order]
         self._touched[ends] = 1
-        self._count_pairs(firsts, seconds, keys, sign)
+        for some, lists in self._neighbours.pair_batches(firsts, seconds):
+            self._neighbours.count_read(self._count_in(firsts[some], seconds[some], keys, sign, lists))
         self._touched[ends] = 0
 
-    def _degrees(self, ends: Array) -> Array:
-        """How many edges vertices have."""
-        degrees = np.zeros(ends.shape, np.int64)
-        for begins, stops in map(self.ends_of, self.sides):
-            degrees += stops[ends] - begins[ends]
-        return degrees
-
-    def _count_pairs(self, firsts: Array, seconds: Array, keys: Array, sign: int) -> None:
-        """Add `sign` for every triangle of these pairs, which are sorted by their first ends."""
-        self.effort.edges_read += self._count_in(firsts, seconds, keys, sign, self._lists)
-
-    def _count_in(self, firsts: Array, seconds: Array, keys: Array, sign: int, lists: tuple[int, Any, Any]) -> int:
-        """The same with these lists; returns the edges that were read in them."""
+    def _count_in(self, firsts: Array, seconds: Array, keys: Array, sign: int, lists: BothSides) -> int:
+        """Add `sign` for every triangle of these pairs, sorted by their first ends; returns the edges read."""
         cuts = np.concatenate([[0], np.flatnonzero(firsts[1:] != firsts[:-1]) + 1, [firsts.size]])
         given, noted = (firsts, seconds, cuts), (self._values, *self._noted)
 

@@ -36,22 +36,22 @@ Given = tuple[Any, int, int]  # weight, degree, vertex
 class Qualification:
     """What a program was checked with. Batches may bring other weights, and are checked again."""
 
-    def __init__(self, keeper: Maintained, program: Monotone | Accumulative) -> None:
-        self.program, self._graph = program, keeper.graph
-        facts = keeper.facts()
+    def __init__(self, maintained: Maintained, program: Monotone | Accumulative) -> None:
+        self.program, self._graph = program, maintained.graph
+        facts = maintained.facts()
         self._vertices, self._largest_degree = facts.vertices, int(facts.lists.degrees(np.int64).max(initial=1))
         self._whole = isinstance(program, Monotone) and program.dtype(facts) is np.int64
-        self.weights = self._some_weights(keeper)
+        self.weights = self._some_weights(maintained)
         counter = self.counterexample(self.weights)
         if counter:
             raise rule(program.message, f"cannot be kept current: {counter}")
 
-    def _some_weights(self, keeper: Maintained) -> list[Any]:
+    def _some_weights(self, maintained: Maintained) -> list[Any]:
         """The least and the largest weight, and some between."""
         if not self.program.reads_weights() or not self._graph.weighted:
             return [1]
         parts = []
-        for begin, end, (begins, ends, _, weights) in keeper.all_pieces("out"):
+        for begin, end, (begins, ends, _, weights) in maintained.all_pieces("out"):
             for first in range(begin, end, PIECE):
                 low, high = (array[first : min(first + PIECE, end)] for array in (begins, ends))
                 lengths = high - low
@@ -268,6 +268,6 @@ def spread_out(items: list[Any], count: int) -> list[Any]:
     return [items[round(k * (len(items) - 1) / (count - 1))] for k in range(count)]
 
 
-def qualified(keeper: Maintained, program: Any) -> Qualification | None:
+def qualified(maintained: Maintained, program: Any) -> Qualification | None:
     """Check a user's program; None: it is of a kind that needs no check."""
-    return Qualification(keeper, program) if isinstance(program, Monotone | Accumulative) else None
+    return Qualification(maintained, program) if isinstance(program, Monotone | Accumulative) else None

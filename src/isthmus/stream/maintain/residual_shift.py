@@ -89,7 +89,7 @@ class ShiftedScores(MaintainedResiduals):
                 with_room(self._inexact, before, self._room),
             )
         self._inexact[before:n] = 0.0
-        self.state.arrays[3][before:n] = self._strength[before:n] = 1.0 if self.program.fixed_divisors else 0.0
+        self.state["divisors"][before:n] = self._strength[before:n] = 1.0 if self.program.fixed_divisors else 0.0
 
     def _shift(self, change: Change) -> None:
         """Send along changed edges what their tails have sent so far."""
@@ -141,7 +141,7 @@ class ShiftedScores(MaintainedResiduals):
                 self.effort.edges_read += int(ends[u] - begins[u])
 
     def _sums(self) -> Sums:
-        values, residual = self.state.arrays[:2]
+        values, residual = self.state["values"], self.state["residual"]
         parts = self.team.split(lambda a, b: score_sweeps.score_sums(a, b, values, residual), self.graph.vertices)
         return Sums(*(float(sum(column)) for column in zip(*parts, strict=True))) if parts else Sums(0.0, 0.0, 0.0)
 

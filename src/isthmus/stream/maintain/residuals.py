@@ -9,7 +9,6 @@ batches come.
 from __future__ import annotations
 
 from abc import abstractmethod
-from typing import Any
 
 import numpy as np
 
@@ -56,10 +55,11 @@ class MaintainedResiduals(Maintained):
     def restore(self) -> None:
         self._start()
 
-    def _make_room(self, arrays: tuple[Array, ...], start: Array | None, params: tuple[Any, ...]) -> None:
+    def _make_room(self, state: State) -> None:
         n = self.graph.vertices
         self._room = with_spare(n)
-        self.state = State(tuple(with_room(array, n, self._room) for array in arrays), start, params)
+        self.state = state
+        state.place(lambda array: with_room(array, n, self._room))
         self._marks = np.zeros(self._room, np.uint8)
         self._queue = np.empty(0, np.uint32)
         self._lost = 0.0
@@ -69,11 +69,11 @@ class MaintainedResiduals(Maintained):
         n = self.graph.vertices
         if n > self._room:
             self._room = n + n // 4 + 64
-            self.state.arrays = tuple(with_room(array, before, self._room) for array in self.state.arrays)
+            self.state.place(lambda array: with_room(array, before, self._room))
             self._marks = np.append(self._marks, np.zeros(self._room - self._marks.size, np.uint8))
         if n > before:
-            values, residuals, deltas = self.state.arrays[:3]
-            values[before:n], residuals[before:n], deltas[before:n] = 0.0, residual, 0.0
+            self.state["values"][before:n] = self.state["deltas"][before:n] = 0.0
+            self.state["residual"][before:n] = residual
             self._marks[before:n] = abs(residual) > threshold
 
     def refuse(self, change: Change) -> None:
@@ -111,14 +111,14 @@ class MaintainedResiduals(Maintained):
         """Let the loop of every run go on from these vertices (None: all); returns the program and the state as it left
         them.
         """
-        state = State(self.state.arrays, start, self.state.params)
+        state = self.state.like(self.state.arrays, start)
         program = self.program.resumed(state)
         self.session.near_memory.follow(self.graph.snapshot)
         run = execute(program, self.session, quiet, None, None)
         self.effort.edges_read += int(run.trace.total("active_edges"))
         active = [iteration.active_vertices for iteration in run.trace]
         self.effort.affected += int(sum(active))
-        largest, total = self._largest(), float(np.abs(self.state.arrays[0][: self.graph.vertices]).sum())
+        largest, total = self._largest(), float(np.abs(self.state["values"][: self.graph.vertices]).sum())
         self._lost += ROUNDING * sum(largest if self.bounds_each else min(count * largest, total) for count in active)
         self._check_growth()
         return program, state
@@ -129,7 +129,7 @@ class MaintainedResiduals(Maintained):
             raise ProgramError(f"{self.name} does not converge on this graph: {self.program.explain_growth()}")
 
     def _largest(self) -> float:
-        return float(np.abs(self.state.arrays[0][: self.graph.vertices]).max(initial=0.0))
+        return float(np.abs(self.state["values"][: self.graph.vertices]).max(initial=0.0))
 
     def _take_marked(self) -> Array:
         chosen = np.flatnonzero(self._marks[: self.graph.vertices])
@@ -138,7 +138,7 @@ class MaintainedResiduals(Maintained):
 
     def _scores(self) -> Array:
         n = self.graph.vertices
-        scores: Array = self.state.arrays[0][:n] + self.state.arrays[1][:n]
+        scores: Array = self.state["values"][:n] + self.state["residual"][:n]
         return scores
 
     def near_bytes(self, vertices: int) -> int:
@@ -159,7 +159,7 @@ class MaintainedResiduals(Maintained):
         return (self._published,)
 
     def unpublished(self) -> tuple[Differences, ...]:
-        n, (values, residuals) = self.graph.vertices, self.state.arrays[:2]
+        n, values, residuals = self.graph.vertices, self.state["values"], self.state["residual"]
         if n > self._published.size:
             self._published = np.append(self._published, np.zeros(n - self._published.size))
 

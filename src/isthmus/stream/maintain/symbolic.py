@@ -21,7 +21,7 @@ MILLISECONDS = 2000  # for a question
 
 
 def installed() -> bool:
-    """Whether there is Z3; it is loaded when this is first asked."""
+    """Whether Z3 is installed; the first call loads it."""
     global z3
     try:
         z3 = z3 or importlib.import_module("z3")
@@ -52,7 +52,7 @@ class Case:
 
 
 class Truth:
-    """A comparison of symbols. Whoever asks whether it holds follows both outcomes."""
+    """A comparison of symbols. Its truth value is followed both ways, one after the other."""
 
     def __init__(self, case: Case, condition: Any) -> None:
         self._case, self._condition = case, condition
@@ -172,7 +172,7 @@ def following(outcomes: list[bool]) -> list[bool] | None:
 
 
 def satisfying(conditions: list[Any], requested: list[Any]) -> list[float] | bool | None:
-    """Values of the asked terms that satisfy all conditions; False: none do; None: not known."""
+    """Values of the given terms that satisfy all conditions; False: none do; None: not known."""
     solver = z3.Solver()
     solver.set("timeout", MILLISECONDS)
     solver.add(*conditions)

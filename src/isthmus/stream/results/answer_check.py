@@ -17,7 +17,7 @@ from isthmus.stream.maintain.program_request import ProgramRequest
 def differences(
     graph: AdvancingGraph, answers: Mapping[str, tuple[Maintained, Result, Any]], how: dict[str, Any] | None = None
 ) -> dict[str, str]:
-    """What is wrong, by wrong answer. `answers`: maintained programs, results, and what the user asked for; `how`:
+    """What is wrong, by wrong answer. `answers`: maintained programs, results, and the user's requests; `how`:
     options of runs.
     """
     found = {}

@@ -30,11 +30,11 @@ class Publication:
         self._number = program.graph.number
         self._replaced: deque[tuple[int, tuple[Differences, ...]]] = deque()  # by batch, the oldest first
         self._older: weakref.WeakSet[LiveResult] = weakref.WeakSet()
-        self.current = self._remembered(
+        self.current = self._tracked(
             LiveResult(self, self._number, program.facts(), program.graph.snapshot, program.reached())
         )
 
-    def _remembered(self, result: LiveResult) -> LiveResult:
+    def _tracked(self, result: LiveResult) -> LiveResult:
         self._older.add(result)
         return result
 
@@ -61,7 +61,7 @@ class Publication:
         with self.lock:
             self._number = change.number
             about = self.program.facts(), self.program.graph.snapshot, self.program.reached()
-            self.current = self._remembered(
+            self.current = self._tracked(
                 LiveResult(self, change.number, *about, self._taken, self._naming, self._earlier)
             )
             self._make_older()
@@ -70,9 +70,9 @@ class Publication:
                 self._replaced.popleft()
 
     def _make_older(self) -> None:
-        """Make the older results that are in use once what is kept for them is more than their values."""
-        kept = sum(differences.vertices.size for _, replaced in self._replaced for differences in replaced)
-        if kept > self.program.graph.vertices * len(self.program.published()):
+        """Make the older results that are in use, once the replaced values for them are more than their own."""
+        replaced_values = sum(differences.vertices.size for _, replaced in self._replaced for differences in replaced)
+        if replaced_values > self.program.graph.vertices * len(self.program.published()):
             for result in list(self._older):
                 if not result.is_made and result is not self.current:
                     result.make(self.arrays_at(result.number))

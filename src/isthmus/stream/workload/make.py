@@ -38,7 +38,7 @@ def make_workload(
 
     From a graph or its store: a share `ratio` of inserts, the others deletes, by chance; the same `seed` gives the same
     file. With `initial` the changes are for that store, which is written: the graph without the edges that will be
-    inserted (Grapin's way); else they are for the graph itself. `rate` adds a column time: so many changes per second.
+    inserted (Grapin's way); else they are for the graph itself. `rate`, in changes per second, adds a column time.
     From a file of edges with times: its latest rows; `initial` gets the graph of the earlier rows. `columns` names the
     columns of a text without a header, `directed` says what its edges are.
     """

@@ -26,7 +26,7 @@ from isthmus.kernels.changing.packed_array import DELETE, INSERT
 from isthmus.stream.input.batch_columns import Array
 
 PIECE = 1 << 22  # arcs read at once
-SPARE = 1.3  # draws for every edge that is wanted; some are drawn twice, some exist
+SPARE = 1.3  # draws for every edge that is needed; some are drawn twice, some exist
 TRIES = 40
 
 
@@ -49,14 +49,14 @@ def drawn(graph: Graph, batches: int, size: int, ratio: float, seed: int, keeps_
     if not isinstance(ratio, int | float) or not 0 <= ratio <= 1:
         raise OptionError(f"ratio: expected a share of inserts from 0 to 1, got {ratio!r}")
     draw, inserts = np.random.default_rng(seed), round(ratio * size)
-    total, wanted = batches * size, batches * (size if not keeps_graph else size - inserts)
-    if wanted > graph.edges:
+    total, needed = batches * size, batches * (size if not keeps_graph else size - inserts)
+    if needed > graph.edges:
         raise OptionError(
-            f"{graph} has fewer than the {wanted:,} edges that are to change; give a smaller size or fewer batches"
+            f"{graph} has fewer than the {needed:,} edges that are to change; give a smaller size or fewer batches"
         )
-    us, vs, weights = existing(graph, draw, wanted)
+    us, vs, weights = existing(graph, draw, needed)
     if keeps_graph:
-        more_u, more_v, more_w = missing(graph, draw, total - wanted)
+        more_u, more_v, more_w = missing(graph, draw, total - needed)
         us, vs = np.concatenate([more_u, us]), np.concatenate([more_v, vs])
         weights = None if weights is None or more_w is None else np.concatenate([more_w, weights])
     count = batches * inserts
@@ -86,16 +86,16 @@ def existing(graph: Graph, draw: Any, count: int) -> tuple[Array, Array, Array |
     arcs = Arcs(graph)
     for _ in range(TRIES):
         if needed * SPARE * 4 > graph.arcs:
-            chosen = np.arange(graph.arcs)  # many: all, of which some are kept
+            chosen = np.arange(graph.arcs)  # many: all, of which some are chosen
         else:
             chosen = np.unique(np.concatenate([chosen, draw.integers(0, graph.arcs, int(needed * SPARE) + 16)]))
         us, vs, weights = arcs.at(chosen)
-        kept = np.flatnonzero(us <= vs) if not graph.directed else np.arange(us.size)  # an undirected edge once
-        _, first = np.unique(us[kept] << 32 | vs[kept], return_index=True)  # parallel ones count once
-        kept = kept[first]
-        if kept.size >= count:
-            kept = draw.permutation(kept)[:count]
-            return us[kept], vs[kept], None if weights is None else weights[kept]
+        single = np.flatnonzero(us <= vs) if not graph.directed else np.arange(us.size)  # an undirected edge once
+        _, first = np.unique(us[single] << 32 | vs[single], return_index=True)  # parallel ones count once
+        single = single[first]
+        if single.size >= count:
+            single = draw.permutation(single)[:count]
+            return us[single], vs[single], None if weights is None else weights[single]
         if chosen.size == graph.arcs:
             break
         needed = 2 * needed
@@ -183,17 +183,17 @@ class Arcs:
         return found
 
 
-def contains(targets: Array, low: Array, high: Array, wanted: Array) -> Array:
-    """Whether targets[low:high], which ascend, have the wanted one."""
+def contains(targets: Array, low: Array, high: Array, sought: Array) -> Array:
+    """Whether targets[low:high], which ascend, have the sought one."""
     low, last = low.copy(), high
     high = high.copy()
     while (low < high).any():
         middle = (low + high) // 2
-        below = (low < high) & (targets[np.minimum(middle, targets.size - 1)] < wanted)
+        below = (low < high) & (targets[np.minimum(middle, targets.size - 1)] < sought)
         high = np.where((low < high) & ~below, middle, high)
         low = np.where(below, middle + 1, low)
     return (
-        (low < last) & (targets[np.minimum(low, max(targets.size - 1, 0))] == wanted)
+        (low < last) & (targets[np.minimum(low, max(targets.size - 1, 0))] == sought)
         if targets.size
         else np.zeros(low.size, np.bool_)
     )

@@ -3,20 +3,26 @@
 A row is as in `skeleton.py`: a vertex, and where its edges lie; rows are sorted by length first. `places` says by
 vertex where a cached list begins.
 
-`fetch` reads lists of mapped memory once, in whole lines, and leaves them in near memory: for whoever follows them
+`fetch` reads lists of mapped memory once, in whole lines, and leaves them in near memory, where they can be followed
 again. `copy_lists`, `take` and `put` copy any lists within near memory: thread by thread an entry, which finds its list
 in `starts`, the ascending sums of the lengths. Where lists move to the front of their own memory, `take` and `put`
 carry them through a window of scratch memory; no list moves backwards, so the entries of a window are read before
 others overwrite them.
+
+`find_staying` to `place_coming` lay lists out one after the other, as kernels/cache/list_layout.py does. What one
+thread does there from vertex to vertex is a prefix sum here: the `Card` adds up what one kernel writes, and the next
+kernel reads the sums. Sums are inclusive. Vertices and lists go by parts of bounded length; `carried` has the sums of
+the parts before.
 """
 
 from __future__ import annotations
 
 from types import ModuleType
 
-from isthmus.devices.cuda.kernels.head import module_of
+from isthmus.devices.cuda.kernels.head import module_of, text_of
 from isthmus.devices.cuda.kernels.rows import ADD_ROW, PLACE_OF
 from isthmus.devices.cuda.kernels.skeleton import TURNS
+from isthmus.kernels.cache.list_moves import bring, patch
 from isthmus.kernels.changing.packed_array import DELETE, INSERT
 
 NAME = "lists"
@@ -24,6 +30,8 @@ TEXT = (
     ADD_ROW
     + PLACE_OF
     + TURNS
+    + text_of(bring)
+    + text_of(patch)
     + f"""
 
 INSERT, DELETE = {INSERT}, {DELETE}
@@ -44,32 +52,32 @@ def sort_held_share(
 
 
 @called
-def sort_wanted_share(
-    thread, threads, given, given_begins, given_weight_begins, given_lengths, wanted, filled, list_begins, list_ends,
+def sort_chosen_share(
+    thread, threads, given, given_begins, given_weight_begins, given_lengths, chosen, held, list_begins, list_ends,
     room, vertices,
     begins, weight_begins, lengths, counts
 ):
-    """Of some rows, those that a cache is to keep: wanted, not there yet, and whole. No list is whole in two rows."""
+    """Of some rows, those that a cache is to keep: chosen, not there yet, and whole. No list is whole in two rows."""
     for row in range(thread, given.size, threads):
         u = np.int64(given[row])
         length = list_ends[u] - list_begins[u]
-        if wanted[u] and not filled[u] and length > 0 and given_lengths[row] == length:
-            filled[u] = 1
+        if chosen[u] and not held[u] and length > 0 and given_lengths[row] == length:
+            held[u] = 1
             add_row(u, given_begins[row], given_weight_begins[row], length, room, vertices, begins, weight_begins,
                 lengths, counts)
 
 
 @called
-def sort_wanted_range_share(
-    thread, threads, first, last, begin, end, base, weight_base, wanted, filled, list_begins, list_ends, room,
+def sort_chosen_range_share(
+    thread, threads, first, last, begin, end, base, weight_base, chosen, held, list_begins, list_ends, room,
     vertices, begins,
     weight_begins, lengths, counts
 ):
     """The same for all lists within the edges begin:end of the vertices first:last."""
     for u in range(first + thread, last, threads):
         low, high = list_begins[u], list_ends[u]
-        if wanted[u] and not filled[u] and begin <= low and low < high and high <= end:
-            filled[u] = 1
+        if chosen[u] and not held[u] and begin <= low and low < high and high <= end:
+            held[u] = 1
             add_row(u, low - base, low - weight_base, high - low, room, vertices, begins, weight_begins, lengths,
                 counts)
 
@@ -78,7 +86,7 @@ def sort_wanted_range_share(
 def keep_share(
     thread, threads, kind, room, vertices, begins, weight_begins, lengths, counts, width, places, targets, weights,
     weighted,
-    kept_targets, kept_weights
+    near_targets, near_weights
 ):
     """Copy rows to their places in a cache."""
     lane, groups = thread % width, threads // width
@@ -86,9 +94,9 @@ def keep_share(
         for row in range(kind * room + thread // width, kind * room + counts[kind], groups):
             begin, weight_begin, to = begins[row], weight_begins[row], np.int64(places[vertices[row]])
             for k in range(lane, lengths[row], width):
-                kept_targets[to + k] = targets[begin + k]
+                near_targets[to + k] = targets[begin + k]
                 if weighted:
-                    kept_weights[to + k] = weights[weight_begin + k]
+                    near_weights[to + k] = weights[weight_begin + k]
 
 
 @called
@@ -128,51 +136,68 @@ def put_share(thread, threads, low, high, starts, tos, scratch, sink):
 
 
 @called
-def bring(begin, length, to, targets, weights, weighted, near_targets, near_weights):
-    for k in range(length):
-        near_targets[to + k] = targets[begin + k]
-        if weighted:
-            near_weights[to + k] = weights[begin + k]
+def patch_lists_share(
+    thread, threads, begins, lengths, tos, held, groups, cuts, others, actions, positions, targets, weights, weighted,
+    near_targets, near_weights
+):
+    """Bring lists that have changed up to date: a thread for each, as few change."""
+    for i in range(thread, begins.size, threads):
+        low, high = np.int64(cuts[groups[i]]), np.int64(cuts[groups[i] + 1])
+        far, near = (targets, weights), (near_targets, near_weights)
+        patch(begins[i], lengths[i], tos[i], held[i], low, high, others, actions, positions, far, near, weighted)
 
 
 @called
-def refresh_share(
-    thread, threads, begins, lengths, tos, held, groups, cuts, others, actions, positions, targets, weights, weighted,
-    near_targets,
-    near_weights
+def find_staying_share(thread, threads, first, last, order, chosen, held, list_begins, list_ends, vertices, ones,
+    sizes):
+    """Of the lists first:last in their order in memory: which stay, and their lengths. Others are dropped."""
+    for i in range(first + thread, last, threads):
+        u = np.int64(order[i])
+        stays = held[u] != 0 and chosen[u] != 0
+        if not stays:
+            held[u] = 0
+        vertices[i - first] = u
+        ones[i - first] = 1 if stays else 0
+        sizes[i - first] = list_ends[u] - list_begins[u] if stays else 0
+
+
+@called
+def place_staying_share(
+    thread, threads, count, vertices, ones, sizes, list_begins, list_ends, carried, carried_entries, places, order,
+    starts, froms, tos
 ):
-    """Bring lists that have changed up to date, as kernels/cache/hot_lists.py does: a thread for each, as few
-    change.
-    """
-    for i in range(thread, begins.size, threads):
-        begin, length, to = begins[i], lengths[i], tos[i]
-        low, high = np.int64(cuts[groups[i]]), np.int64(cuts[groups[i] + 1])
-        inserts, deletes = np.int64(0), np.int64(0)
-        for c in range(low, high):
-            inserts += 1 if actions[c] == INSERT else 0
-            deletes += 1 if actions[c] == DELETE else 0
-        same = held[i] != 0
-        for c in range(low, high):
-            if same and actions[c] != INSERT:
-                at = np.int64(positions[c])
-                same = 0 <= at and at < length - inserts + deletes
-                if same:
-                    same = near_targets[to + at] == others[c]
-        if same:
-            for c in range(low, high):
-                at = np.int64(positions[c])
-                if actions[c] != INSERT and at < length:
-                    bring(begin + at, 1, to + at, targets, weights, weighted, near_targets, near_weights)
-            kept = length - inserts
-            bring(begin + kept, inserts, to + kept, targets, weights, weighted, near_targets, near_weights)
-        else:
-            bring(begin, length, to, targets, weights, weighted, near_targets, near_weights)
+    """Lists that stay get new places, one after the other; `starts`, `froms` and `tos` say how to move them."""
+    for i in range(thread, count, threads):
+        if ones[i] > (ones[i - 1] if i > 0 else 0):
+            u, at = np.int64(vertices[i]), ones[i] - 1
+            start = sizes[i] - (list_ends[u] - list_begins[u])
+            starts[at], froms[at], tos[at] = start, places[u], carried_entries + start
+            places[u] = carried_entries + start
+            order[carried + at] = u
+
+
+@called
+def find_coming_share(thread, threads, first, last, chosen, held, list_begins, list_ends, ones, sizes):
+    """Of the vertices first:last: whose lists have yet to come, and their lengths."""
+    for u in range(first + thread, last, threads):
+        comes = chosen[u] != 0 and held[u] == 0
+        ones[u - first] = 1 if comes else 0
+        sizes[u - first] = list_ends[u] - list_begins[u] if comes else 0
+
+
+@called
+def place_coming_share(thread, threads, first, last, ones, sizes, list_begins, list_ends, carried, carried_entries,
+    places, order):
+    """Reserve places for them."""
+    for u in range(first + thread, last, threads):
+        i = u - first
+        if ones[i] > (ones[i - 1] if i > 0 else 0):
+            places[u] = carried_entries + sizes[i] - (list_ends[u] - list_begins[u])
+            order[carried + ones[i] - 1] = u
 '''
 )
 
 
 def build(gpu: bool = True) -> ModuleType:
-    """The kernels: `sort_held`, `sort_wanted`, `sort_wanted_range`, `keep`, `fetch`, `copy_lists`, `take`, `put`,
-    `refresh`.
-    """
+    """The kernels of lists."""
     return module_of(NAME, TEXT, gpu)

@@ -5,28 +5,17 @@ numba-cuda compiles a kernel when it is first launched, in every process anew. T
 
 from __future__ import annotations
 
-from isthmus.devices.cuda.kernels import lists, rows, use_counts
+from isthmus.devices.cuda.kernels import lists, ranking, rows
 from isthmus.devices.cuda.kernels.head import known
 
 ALWAYS = ((rows, ("fill", "sort_range", "sort_rows", "count_activity", "pack_marks")),)
 WITH_A_CACHE = (  # where not all edges are near, and recipes keep lists there
     *ALWAYS,
-    (lists, ("sort_held", "sort_wanted", "sort_wanted_range", "keep", "take", "put")),
-    (
-        use_counts,
-        (
-            "heat",
-            "count_levels",
-            "edges_on_level",
-            "mark_hot",
-            "count_fresh",
-            "mark_others",
-            "find_staying",
-            "place_staying",
-            "find_coming",
-            "place_coming",
-        ),
-    ),
+    (rows, ("mark_others",)),
+    (lists, ("sort_held", "sort_chosen", "sort_chosen_range", "keep", "take", "put", "copy_lists")),
+    (lists, ("find_staying", "place_staying", "find_coming", "place_coming")),
+    (ranking, ("use_rows", "use_marked", "end_period", "count_entries", "find_level", "entries_on_level")),
+    (ranking, ("mark_candidates", "take_space", "count_new")),
 )
 
 

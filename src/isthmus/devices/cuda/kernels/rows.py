@@ -96,6 +96,17 @@ def count_activity_share(
 
 
 @called
+def mark_others_share(thread, threads, vertices, active, all_active, held, others, count):
+    """Mark the active vertices that are not held; adds their number to `count`."""
+    found = np.int64(0)
+    for u in range(thread, vertices, threads):
+        mark = (all_active or active[u] != 0) and held[u] == 0
+        others[u] = 1 if mark else 0
+        found += 1 if mark else 0
+    atomic_add(count, 0, found)
+
+
+@called
 def pack_marks_share(thread, threads, marks, bits, count):
     """Marks as a bitmap, vertex v at bit v % 8 of byte v // 8, for the host; adds their number to `count`."""
     for at in range(thread, bits.size, threads):

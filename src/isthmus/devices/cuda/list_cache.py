@@ -1,0 +1,15 @@
+"""Where a list cache lies on a GPU: its counts and, of contiguous lists, the index are in near memory."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any
+
+from isthmus.cache.list_cache import Place
+from isthmus.devices.cuda.contiguous import CudaContiguous
+from isthmus.devices.cuda.ranking import CudaCounts
+
+
+def on_card(link: Any = None) -> Place:
+    """For `ListCache`. A cache whose lists are contiguous needs a `CudaLink`, to take memory."""
+    return Place(counts=CudaCounts, contiguous=partial(CudaContiguous, link), home=None)

@@ -1,0 +1,24 @@
+"""The session of a stream: its graph's snapshot advances from run to run."""
+
+from __future__ import annotations
+
+from isthmus.graph.changing.advancing import AdvancingGraph
+from isthmus.runtime.session import Session
+from isthmus.stream.residency import ON_HOST, Residency
+
+
+class StreamSession(Session):
+    """A session on a changing graph. On a device it also says what stays there between batches."""
+
+    graph: AdvancingGraph
+    residency: Residency = ON_HOST
+
+    @property
+    def recipe_name(self) -> str | None:
+        """The recipe by which lists are read that are not near; None: all are."""
+        return None if self.graph.lists_are_near else self.settings.policy
+
+    @property
+    def near_peak(self) -> int:
+        """The most memory of a device that programs, buffers and lists have taken."""
+        return 0
