@@ -1,4 +1,4 @@
-"""What commands share: progress bars, tables, one-line errors."""
+"""Output of commands: progress bars, tables, one-line errors."""
 
 from __future__ import annotations
 
@@ -118,7 +118,7 @@ def facts(title: str, rows: list[tuple[str, str]], console: Console | None = Non
 
 
 def summary(title: str, rows: list[tuple[str, str]], error: bool = False) -> None:
-    """What a command did, unless it is quiet. `error`: on standard error, where standard output has data."""
+    """Print a summary of a command, unless it is quiet. `error`: on standard error, where standard output has data."""
     if not verbosity.quiet:
         facts(title, rows, err if error else out)
 

@@ -77,7 +77,7 @@ class Follower:
         self._live.close()
 
     def run(self, updates: str, check: bool, how: dict[str, Any]) -> None:
-        """Apply all updates, then report. After an error, what was done before is reported too."""
+        """Apply all updates, then report. After an error, the batches before it are reported too."""
         failed: IsthmusError | None = None
         self._tell()
         with Line(self._outputs.json) as line:
@@ -85,7 +85,7 @@ class Follower:
                 for report in self._live.follow(updates, **how):
                     self._take(report, check)
                     line.show(report)
-                if check and not self._reports:  # of what was recovered
+                if check and not self._reports:  # of the recovered graph
                     self._check(self._live.number)
             except IsthmusError as error:
                 failed = error
@@ -139,7 +139,7 @@ class Follower:
             raise typer.Exit(failed.exit_code)
 
     def _summary(self, updates: str, check: bool, failed: IsthmusError | None) -> dict[str, Any]:
-        """What `--json` prints."""
+        """The object that `--json` prints."""
         live, graph = self._live, self._live.graph
         seconds = {part: sum(report.seconds[part] for report in self._reports) for part in PARTS}
         rows = [
@@ -177,7 +177,7 @@ class Follower:
         }
 
     def _transfer(self) -> dict[str, Any]:
-        """What has moved to a modelled device or a GPU."""
+        """The transfers to a modelled device or a GPU."""
         if self._live.opened is None:
             return {}
         total = Transfer()
@@ -234,7 +234,7 @@ class Follower:
 
 
 def origin_of(graph: Graph, date: str) -> dict[str, Any]:
-    """What is needed to repeat the command."""
+    """Facts that repeat the command."""
     with provenance.from_shell(sys.argv[1:]):
         return provenance.origin(graph.snapshot, date)
 
@@ -246,7 +246,7 @@ def notes_about(requests: list[Any], graph: Graph) -> None:
 
 
 def moved_in_words(summary: dict[str, Any]) -> str:
-    """What the batches moved to a modelled device or a GPU."""
+    """The transfers of all batches, in words."""
     moved = summary["transfer"]
     read = moved["hit_edges"] + moved["miss_edges"]
     hits = f", {100 * moved['hit_edges'] / read:.1f} % of the edges read were near" if moved["hit_edges"] else ""

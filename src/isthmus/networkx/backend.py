@@ -16,7 +16,7 @@ FEW_EDGES = 10_000  # measured: below, NetworkX is faster than most conversions,
 
 
 class Backend:
-    """What the entry point `networkx.backends` names."""
+    """The object that the entry point `networkx.backends` names."""
 
     convert_from_nx = staticmethod(convert_from_nx)
     convert_to_nx = staticmethod(convert_to_nx)

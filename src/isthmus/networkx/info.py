@@ -58,7 +58,7 @@ DEFAULTS = {"memory": None, "policy": None, "threads": None}  # options of every
 
 
 def backend_info() -> dict[str, Any]:
-    """What the entry point `networkx.backend_info` returns."""
+    """The facts that the entry point `networkx.backend_info` returns."""
     return {
         "backend_name": "isthmus",
         "project": "isthmus",

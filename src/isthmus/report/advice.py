@@ -37,7 +37,7 @@ def advice(summaries: Summaries) -> str:
 
 
 def because(best: dict[str, Any], other: dict[str, Any]) -> str:
-    """What explains that one run is faster than another; empty if its figures do not."""
+    """Reasons why one run is faster than another; empty if its figures show none."""
     one, two = best["transfer"], other["transfer"]
     if one["bytes"] < LESS * two["bytes"]:
         return f", since it moved {format_size(one['bytes'])} instead of {format_size(two['bytes'])}"

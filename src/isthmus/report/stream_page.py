@@ -64,7 +64,7 @@ def render(summary: dict[str, Any], lines: dict[str, tuple[str, str]], answers: 
 
 
 def shown_of(at: int, result: Result) -> tuple[list[tuple[str, str]], dict[str, Any] | None]:
-    """What the page shows of an answer: its figures, the vertices that come first, and the distribution."""
+    """The part of the page about an answer: its figures, the vertices that come first, and the distribution."""
     return figures_of(as_text(result.summary()["result"])), answer_of(f"answer-{at}", result)
 
 
@@ -87,7 +87,7 @@ def bins(columns: dict[str, list[float]]) -> dict[str, Array]:
 
 
 def figures(runs: dict[str, dict[str, Array]], drawn: dict[str, tuple[str, str]]) -> list[Panel]:
-    """What batches took, one line for each recipe."""
+    """The cost of batches, one line for each recipe."""
     panels = []
     for column, (title, text, unit) in FIGURES.items():
         sizes = next(iter(runs.values()))["sizes"]
@@ -126,7 +126,7 @@ def rows_of(runs: list[dict[str, Any]]) -> list[dict[str, Any]]:
 
 
 def to_repeat(facts: dict[str, Any]) -> list[tuple[str, str]]:
-    """What is needed to repeat the comparison, as rows."""
+    """Facts that repeat the comparison, as rows."""
     repeat = facts["repeat"]
     graph = repeat["graph"]
     command = [("command", repeat["command"])] if repeat["command"] else []

@@ -177,7 +177,7 @@ def declared(options: type) -> dict[str, RunParameter]:
 
 SESSION, CALL = declared(SessionOptions), declared(CallOptions)
 VISIBLE = tuple(name for name, each in {**SESSION, **CALL}.items() if each.option.help)
-ELSEWHERE = {  # what other libraries call an option
+ELSEWHERE = {  # names of options in other libraries
     "damping": "alpha",
     "damping_factor": "alpha",
     "max_iterations": "max_iter",

@@ -370,7 +370,7 @@ def test_a_file_of_another_user_tells_who_holds_it(tmp_path: Path, monkeypatch: 
     leave(path, OTHER, OLD + 1)
     monkeypatch.setattr(lock_file.fcntl, "flock", failing(errno.ENOLCK))
     with pytest.raises(
-        NoLockFile, match=r"\.lock: cannot write: Permission denied\. If nobody is writing this thing, remove this file"
+        NoLockFile, match=r"\.lock: cannot write: Permission denied\. If no process is writing this thing, remove this file"
     ):
         take(path)
 
@@ -443,7 +443,7 @@ def test_the_heartbeat_goes_on_after_an_error(tmp_path: Path, monkeypatch: pytes
         raise MemoryError
 
     with monkeypatch.context() as patched:
-        patched.setattr(LockFile, "sign", fail)
+        patched.setattr(LockFile, "beat", fail)
         assert becomes(lambda: len(failed) > 2)
         failed.clear()
     os.utime(tmp_path / ".lock", (0, 0))

@@ -30,7 +30,7 @@ StoredCosts = Any  # figures, and `when` they were measured, in seconds since 19
 
 
 class Subject(Protocol):
-    """A disk or a GPU. `before` is what was remembered when the command began."""
+    """A disk or a GPU. `before` has the remembered figures when the command began."""
 
     key: dict[str, str]  # names it in JSON
     words: str  # and in sentences
@@ -46,7 +46,7 @@ class Subject(Protocol):
         """Its name; None: as it was measured."""
 
     def rounds(self) -> list[Row]:
-        """What each round has measured."""
+        """The figures of each round."""
 
     def rows(self, known: StoredCosts) -> list[Row]:
         """The remembered figures, as far as they are known."""

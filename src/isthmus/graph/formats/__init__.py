@@ -50,7 +50,7 @@ class ReadOptions:
     comments: str = "#%"  # characters that start a comment line
     allow_negative: bool = False  # accept negative weights, which algorithms of shortest paths refuse
     max_expansion: float = 200  # a decompressed file may be this many times its size, or 1 GiB
-    missing: str = "error"  # what a row or line without a source or target is: an error, or skip for leaving it out
+    missing: str = "error"  # a row or line without a source or target: error, or skip to leave it out
     own: Mapping[str, Any] = field(default_factory=dict)  # options that the format itself declares
 
     def __post_init__(self) -> None:

@@ -99,7 +99,7 @@ Edge = tuple[str, str, "str | None", int]  # source, target, weight, line
 
 
 class Handler:
-    """What the parser has found: the head of the graph, and the nodes and edges since they were last taken."""
+    """The findings of the parser: the head of the graph, and the nodes and edges since they were last taken."""
 
     def __init__(self, path: Path, weight: str | int | None) -> None:
         self._path, self._asked = path, weight

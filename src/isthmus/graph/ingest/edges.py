@@ -29,7 +29,7 @@ class EdgeBlock:
     targets: Array
     weights: Array | None = None
     names: Any = None
-    done: int = 0  # what to add to the progress, in the source's unit
+    done: int = 0  # progress of this block, in the source's unit
 
     @property
     def nbytes(self) -> int:
@@ -77,7 +77,7 @@ class EdgeSource(ABC):
         return None
 
     def check(self) -> None:  # noqa: B027 - most sources promise nothing
-        """Called after the last block: compare what was read with what a header promised."""
+        """Called after the last block: compare the counts with those of a header."""
 
     def report(self) -> dict[str, Any]:
         """The reader's findings, for the ingest report."""

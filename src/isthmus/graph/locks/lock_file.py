@@ -5,7 +5,7 @@ show it to other machines, and some have none. So the file names its holder: hos
 (`holder.py`). While the lock is held, the time of the file is renewed (`heartbeat.py`). A lock whose holder is
 elsewhere, where `flock` may not be seen, counts as held until it was not renewed for OLD seconds.
 
-A holder that was stopped for longer may have been replaced. So it looks (`renew`) before it does what cannot be undone.
+A holder that was stopped for longer may have been replaced. So it calls `renew` before steps that cannot be undone.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ class LockFile:
     _file, _process = -1, 0
 
     def __init__(self, path: Path, what: Path, busy: str) -> None:
-        """`what` and `busy`, for messages: what is locked, and what its holder does."""
+        """`what` and `busy`, for messages: the locked thing, and the activity of its holder."""
         self.path, self._what, self._busy, self._renewed = path, what, busy, clock()
         self._process = os.getpid()
         self._name = Holder.this()
@@ -212,7 +212,7 @@ class LockFile:
         return holder.is_here(seen) and holder.shares_locks(os.fstat(self._file).st_dev)
 
     def _another(self) -> str:
-        """Who holds the lock, for a message."""
+        """A message that names the holder of the lock."""
         holder = None
         with contextlib.suppress(OSError):
             holder = Holder.read(self._file)
@@ -286,7 +286,7 @@ class LockFile:
         self._renewed = looked
 
     def _taker(self) -> str:
-        """Who holds the lock instead of us, for a message."""
+        """The holder that has replaced us, for a message."""
         with contextlib.suppress(OSError):
             file = os.open(self.path, os.O_RDONLY | os.O_NOFOLLOW)
             try:

@@ -139,7 +139,7 @@ class BvLists:
         least = -(-sizes.now.adjacency_chunk // WORD) * WORD
         # Twice as much if a piece was too small for a list.
         size = 2 * self._piece if begun == 0 and self._piece else least
-        self._check_memory(size, "what the file has of its list")
+        self._check_memory(size, "the part of its list in the file")
         self._base += begun
         self._at %= 64
         self._piece = min(size, self._size - self._base)

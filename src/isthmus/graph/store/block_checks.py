@@ -59,7 +59,7 @@ class BlockChecks:
                 raise self.error(section, WRONG_ENTRY, first + at // BLOCK)
 
     def error(self, section: int, status: int, block: int) -> StoreError:
-        """What is wrong with a block, by the status that a kernel returned."""
+        """The error for a block, by the status that a kernel returned."""
         array = self._arrays[section]
         path = array.open_file().path
         if status == WRONG_SUM:

@@ -163,7 +163,7 @@ class ExtentReader:
         return len(pieces)
 
     def _drop(self, files: list[int], extents: Extents) -> None:
-        """Drop what was read from the page cache."""
+        """Drop the blocks that were read from the page cache."""
         offsets, ends = extents.offsets, extents.offsets + extents.lengths
         for section in np.unique(extents.sections):
             mine = extents.sections == section

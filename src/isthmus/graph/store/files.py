@@ -48,7 +48,7 @@ def refuse_address(path: str | Path, what: str) -> None:
 
 
 def remove_folder(path: Path) -> None:
-    """Remove a folder as far as that is possible; what is left, a later writer removes."""
+    """Remove a folder as far as possible; a later writer removes the rest."""
     with contextlib.suppress(OSError):  # rmtree itself lets some errors through
         shutil.rmtree(path, ignore_errors=True)
 

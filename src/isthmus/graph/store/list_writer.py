@@ -94,7 +94,7 @@ class ListWriter:
 def write_lists(
     writer: ListWriter, buckets: Buckets, pool: Pool, finish: Callable[..., SortedLists], progress: Progress
 ) -> None:
-    """Sort what the buckets hold and write it."""
+    """Sort the keys of the buckets and write them as lists."""
     results: Iterator[SortedLists] = buckets.sorted(pool, finish)
     for lists in results:
         writer.append(lists)

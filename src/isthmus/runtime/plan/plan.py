@@ -63,7 +63,7 @@ class Plan:
         return {name: cost for name, cost in found.items() if cost is not None}
 
     def summary(self) -> dict[str, Any]:
-        """What `isthmus plan --json` prints."""
+        """The object that `isthmus plan --json` prints."""
         graph, near, profile = self.graph, self.near, self.profile
         return {
             "algorithm": self.algorithm,

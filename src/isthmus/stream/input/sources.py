@@ -1,4 +1,4 @@
-"""Where updates come from: files (Parquet, Arrow, CSV, JSON lines), tables in memory, and pipes.
+"""Sources of updates: files (Parquet, Arrow, CSV, JSON lines), tables in memory, and pipes.
 
 Every source gives its rows in order of arrival, some at a time, so that a file larger than memory can be followed.
 """
@@ -120,7 +120,7 @@ class TextUpdates(Updates):
 
 
 def line_numbers(name: str, block: bytes, before: int) -> Where:
-    """What the rows of a block are called, which begins after `before` lines. Blank lines are no rows."""
+    """Names for the rows of a block that begins after `before` lines. Blank lines are no rows."""
     numbers: list[int] = []
 
     def where(row: int) -> str:
