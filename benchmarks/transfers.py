@@ -25,8 +25,8 @@ from harness import table, verdict
 from windows import Window, window
 
 import isthmus as ist
-from isthmus.stream.devices.reads import Transfer
-from isthmus.stream.stream_recipes import RECIPES
+from isthmus.devices.residency import Transfer
+from isthmus.policies.stream_recipes import RECIPES
 
 LEAST = {"incremental": 61, "cached": 67, "together": 85}  # percent of the bytes before
 

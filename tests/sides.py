@@ -106,8 +106,8 @@ class Endless(Link):
 
 
 def mostly_cache(monkeypatch: pytest.MonkeyPatch, buffer: int) -> None:
-    """Runs whose recipe keeps edges near get buffers of at most so many bytes, and the rest of their budget for what
-    they keep.
+    """Runs whose recipe keeps edges near get buffers of at most `buffer` bytes; the rest of their budget is for the
+    cache.
     """
     split = budget.split_budget
 

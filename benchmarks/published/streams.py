@@ -24,9 +24,10 @@ from windows import Window, window
 
 import isthmus as ist
 from isthmus.cache.list_cache import ListCache
+from isthmus.devices.model.residency import ModelResidency
+from isthmus.devices.residency import Transfer
 from isthmus.memory import give_memory_back
 from isthmus.runtime.loop import Loop
-from isthmus.stream.devices.reads import FarReads, Transfer
 from published.cases import Case
 from published.lab import Lab
 
@@ -287,7 +288,7 @@ class Watch:
 @contextlib.contextmanager
 def watched(live: Any) -> Iterator[Watch]:
     """What a stream reads from now on: for corrections, and in the loop of every run."""
-    seen, step, read = Watch(live), Loop.step, FarReads.read
+    seen, step, read = Watch(live), Loop.step, ModelResidency.read
 
     def spy(self: Loop, record: Any) -> bool:
         cache, side, rows = (
@@ -300,12 +301,12 @@ def watched(live: Any) -> Iterator[Watch]:
         )
         return step(self, record)
 
-    def reading(self: FarReads, side: str, rows: Array, weights: bool) -> None:
+    def reading(self: ModelResidency, side: str, rows: Array, weights: bool) -> None:
         stored = self._graph.snapshot.stored(side)
         seen.note(stored, rows, None if self.hot is None else self.hot.marks_of(stored, self._graph.vertices)[rows])
         read(self, side, rows, weights)
 
-    with mock.patch.object(Loop, "step", spy), mock.patch.object(FarReads, "read", reading):
+    with mock.patch.object(Loop, "step", spy), mock.patch.object(ModelResidency, "read", reading):
         yield seen
 
 

@@ -2,7 +2,7 @@
 freed.
 
 `LazyCard` (tests/gpus.py) runs them without a GPU; with NUMBA_ENABLE_CUDASIM=1 one also goes through numba-cuda's
-simulator. Tests `stream/devices/cuda_reads.py` and `devices/cuda/chunks.py`.
+simulator. Tests `devices/cuda/residency.py` and `devices/cuda/chunks.py`.
 """
 
 from __future__ import annotations
@@ -16,10 +16,11 @@ from typing import Any
 
 import numpy as np
 import pytest
+from isthmus.stream.devices import cuda_reads
 from tests.conformance.test_cuda import card, tight
 from tests.devices.cuda.test_uses import Weighed
+from tests.devices.model.test_residency import filled, programs
 from tests.gpus import FailingCard, LazyCard
-from tests.stream.devices.test_reads import filled, programs
 from tests.stream.edits import Model
 
 import isthmus as ist
@@ -27,14 +28,13 @@ from isthmus.devices.cuda import device as cuda_device
 from isthmus.devices.cuda import gpu_space, list_mover
 from isthmus.devices.cuda.gpu_space import CardSpace
 from isthmus.devices.cuda.kernels import skeleton
+from isthmus.devices.cuda.residency import CudaResidency, address
+from isthmus.devices.cuda.vertex_list import DeviceVertexList
 from isthmus.errors import BatchError, BudgetError
 from isthmus.kernels.compile import cuda_module
 from isthmus.kernels.stream import correction
-from isthmus.stream.devices import cuda_reads
-from isthmus.stream.devices.cuda_reads import CudaReads, address
-from isthmus.stream.devices.cuda_vertex_list import DeviceVertexList
+from isthmus.policies.stream_recipes import RECIPES
 from isthmus.stream.maintain.monotone import MaintainedMonotone
-from isthmus.stream.stream_recipes import RECIPES
 
 __all__ = ["card", "tight"]  # fixtures
 GPU, MODEL = "cuda:0", "model:rtx2080ti"
@@ -263,7 +263,7 @@ def test_edges_that_the_graph_replaces_between_batches_are_managed_again(
             else:
                 live.apply(remove_vertices=[5])
         reads = live.context.residency
-        assert isinstance(reads, CudaReads)
+        assert isinstance(reads, CudaResidency)
         _, _, targets, weights = live.graph.sides["out"].arrays()
         assert set(reads._registered) == {address(targets), address(weights)}
         for batch in changes:
@@ -276,7 +276,7 @@ def test_edges_that_found_no_managed_memory_are_page_locked_until_there_is_some(
     graph, changes = skewed()
     with ist.stream(graph, [ist.SSSP(source=0)], device=GPU, memory="60%", policy="grapin-page") as live:
         reads, side = live.context.residency, live.graph.sides["out"]
-        assert isinstance(reads, CudaReads)
+        assert isinstance(reads, CudaResidency)
         side._remake(side.slots, np.empty(0, np.int64))
         live.graph._take_snapshot()
         card.fails_at = card.taken
@@ -293,7 +293,7 @@ def test_edges_that_another_session_has_locked(card: LazyCard, tight: None) -> N
     graph, changes = skewed()
     with ist.stream(graph, [ist.SSSP(source=0)], device=GPU, policy="grapin-zc") as live:
         reads = live.context.residency
-        assert isinstance(reads, CudaReads)
+        assert isinstance(reads, CudaResidency)
         reads._unregister(list(reads._registered))
         # as it may, when the graph has just replaced them.
         other = card.register(live.graph.sides["out"].targets.view(np.uint8))
@@ -311,7 +311,7 @@ def test_columns_are_freed_after_the_work_on_them_if_the_caller_fails(card: Lazy
     graph, _ = skewed()
     with ist.stream(graph, [ist.SSSP(source=0)], device=GPU, policy="grapin-zc") as live:
         reads = live.context.residency
-        assert isinstance(reads, CudaReads)
+        assert isinstance(reads, CudaResidency)
         with pytest.raises(RuntimeError, match="stopped"):
             for (near,) in reads.uploaded([np.arange(9)], (np.int64,)):
                 reads.launch(reads._rows.kernels.fill, near, 0)
@@ -390,7 +390,7 @@ def test_a_batch_that_finds_no_memory_is_undone(card: LazyCard, tight: None, mon
             raise BudgetError("cuda:0: not enough GPU memory")
 
         with monkeypatch.context() as patched:
-            patched.setattr(CudaReads, "_replace", fail)
+            patched.setattr(CudaResidency, "_replace", fail)
             with pytest.raises(BudgetError, match="not enough GPU memory"):
                 live.apply(inserts=[(model.source, v, 1) for v in sorted(model.vertices)[1:9]])
         for _ in range(3):
@@ -496,7 +496,7 @@ def test_memory_is_free_before_more_is_taken_in_its_place() -> None:
 
 
 def test_positions_are_free_before_those_of_more_vertices_are_taken() -> None:
-    card, reads = CountingCard(), object.__new__(CudaReads)
+    card, reads = CountingCard(), object.__new__(CudaResidency)
     with CardSpace(card) as space:
         reads._space, reads._near_positions, reads._uploaded_positions = space, {}, set()
         for vertices in (1000, 2000):
@@ -534,7 +534,7 @@ def test_room_for_more_rows_is_taken_when_a_batch_has_all_that_it_needs(
             monkeypatch.context() as patched,
         ):
             reads = live.context.residency
-            assert isinstance(reads, CudaReads)
+            assert isinstance(reads, CudaResidency)
             full.most, full.limit = full.bytes_held, limit
             if not grows:
                 patched.setattr(reads._rows, "grow", lambda most: None)

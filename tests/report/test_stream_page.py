@@ -12,12 +12,12 @@ import pytest
 from tests.report.test_page import Reader, check_alone, titles
 
 import isthmus as ist
+from isthmus.devices.residency import Transfer
 from isthmus.errors import OptionError
 from isthmus.memory import format_size
+from isthmus.policies.stream_recipes import RECIPES, stream_recipe
 from isthmus.report import stream_page
-from isthmus.stream.devices.reads import Transfer
 from isthmus.stream.stream_comparison import StreamComparison, StreamRun
-from isthmus.stream.stream_recipes import RECIPES, stream_recipe
 
 DEVICE = "model:a5000"
 ANSWER = ["Result", "Top vertices", "Distribution"]

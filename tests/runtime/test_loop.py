@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 import isthmus as ist
+from isthmus.devices import cpu
 from isthmus.runtime.loop import Loop
-from isthmus.runtime.near import budget
 from isthmus.runtime.trace.iteration import Iteration
 from isthmus.runtime.trace.trace import Trace
 
@@ -39,7 +39,7 @@ def test_a_run_does_not_see_the_activity_of_the_run_before(tmp_path: Path, sized
 
 def test_a_single_pass_keeps_no_partitions(tmp_path: Path, sized: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     sized(least_buffer=16 << 10)
-    monkeypatch.setattr(budget, "ENOUGH", 16 << 10)
+    monkeypatch.setattr(cpu, "ENOUGH", 16 << 10)
     graph = ist.generate("rmat", tmp_path / "g.isthmus", scale=15, seed=1)
     once, often = ist.weakly_connected_components(graph, memory="90%"), ist.pagerank(graph, memory="90%", tol=1e-2)
     assert once.summary()["memory"]["split"]["cache"] == 0

@@ -13,6 +13,7 @@ import typer
 from isthmus.cli import signals, verbosity
 from isthmus.cli.console import counted, err, facts, fail, out, short_count, show_json, warn
 from isthmus.cli.program_texts import parse
+from isthmus.devices.residency import Transfer
 from isthmus.errors import IsthmusError
 from isthmus.graph.graph import open_graph
 from isthmus.memory import format_size, peak_rss
@@ -20,7 +21,6 @@ from isthmus.runtime.plan.comparison import DisagreementError
 from isthmus.runtime.results.result import shown
 from isthmus.runtime.trace import provenance
 from isthmus.stream.batch_report import PARTS, BatchReport
-from isthmus.stream.devices.reads import Transfer
 from isthmus.stream.log.recovery import NAME
 from isthmus.stream.opening import stream
 from isthmus.stream.results.changes import save_changes

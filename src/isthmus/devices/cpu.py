@@ -118,6 +118,7 @@ class DeviceMemory:
 
     def __init__(self, snapshot: Snapshot, team: Team, verify: bool, far: str) -> None:
         self.snapshot, self._team, self.verify, self._far = snapshot, team, verify, far
+        self.residency: Any = None  # of a stream: what stays near from batch to batch, with memory of its own
 
     @property
     def is_near_already(self) -> bool:

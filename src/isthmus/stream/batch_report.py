@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
-from isthmus.stream.devices.reads import Transfer
+from isthmus.devices.residency import Transfer
 
 PARTS = ("read", "update", "correction", "computation", "publication", "log")  # of the seconds of a batch
 

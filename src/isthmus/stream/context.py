@@ -12,6 +12,7 @@ from contextlib import ExitStack
 from typing import Any, TypedDict
 
 from isthmus.devices.choose import device_named
+from isthmus.devices.residency import Residency
 from isthmus.errors import BudgetError, OptionError
 from isthmus.graph.changing.advancing import AdvancingGraph
 from isthmus.graph.changing.changing_graph import ChangingGraph
@@ -19,15 +20,14 @@ from isthmus.graph.graph import Graph
 from isthmus.graph.overlay.overlay_graph import OverlayGraph
 from isthmus.memory import Budget, format_size
 from isthmus.messages import option
+from isthmus.policies.stream_recipes import stream_recipe
 from isthmus.programs.program import Program
-from isthmus.stream.devices.device_session import DeviceSession
+from isthmus.stream.counted_session import CountedSession
 from isthmus.stream.log.unlogged import Unlogged
 from isthmus.stream.maintain.maintained import Maintained
 from isthmus.stream.maintain.program_request import ProgramRequest, maintained
 from isthmus.stream.memory_plan import is_share, memory_for_runs, memory_on_disk
 from isthmus.stream.merger import Merger
-from isthmus.stream.residency import Residency
-from isthmus.stream.stream_recipes import stream_recipe
 from isthmus.stream.stream_session import StreamSession
 
 
@@ -40,7 +40,7 @@ class StreamOptions(TypedDict, total=False):
     memory: str | int | None
     align: bool | None  # whether lists in memory begin on boundaries of 128 bytes
     device: str  # "model:NAME" for a modelled GPU or "cuda:NUMBER" for one of this machine; the host has the edges
-    policy: str | None  # a recipe for edges on disk, or one of `stream/stream_recipes.py` for a device
+    policy: str | None  # a recipe for edges on disk, or one of `policies/stream_recipes.py` for a device
     # Edges stay in the store, and only changes are in memory; None: if they do not fit in `memory`.
     on_disk: bool | None
 
@@ -173,12 +173,12 @@ class StreamContext:
 
     def _open_session(self, graph: AdvancingGraph) -> StreamSession:
         if self._on_device and isinstance(graph, ChangingGraph):
-            return DeviceSession(graph, self._device, stream_recipe(self._policy), self.threads)
+            return CountedSession(graph, self._device, stream_recipe(self._policy), self.threads)
         return StreamSession(graph, threads=self.threads, policy=self._policy or "auto")
 
     def _split_memory(self, graph: AdvancingGraph, session: StreamSession, programs: list[Maintained]) -> None:
         """Split the memory among graph, programs, runs and changes; BudgetError if there is not enough."""
-        if isinstance(session, DeviceSession):
+        if self._on_device:
             session.begin(programs, self._near_memory)
             return
         if isinstance(graph, OverlayGraph):

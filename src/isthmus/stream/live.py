@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any, Self, Unpack
 
 from isthmus.checks import finite_above_0, whole
+from isthmus.devices.residency import Transfer
 from isthmus.errors import OptionError
 from isthmus.graph.changing.advancing import AdvancingGraph
 from isthmus.graph.changing.change import Edits
@@ -29,7 +30,6 @@ from isthmus.messages import option
 from isthmus.stream.batch_application import BatchApplication, refuse_half_applied
 from isthmus.stream.batch_report import BatchReport
 from isthmus.stream.context import StreamContext, StreamOptions
-from isthmus.stream.devices.reads import Transfer
 from isthmus.stream.input.arriving_batches import arriving_batches
 from isthmus.stream.input.batch import edits_in_order, edits_of
 from isthmus.stream.input.batch_columns import Kinds

@@ -35,7 +35,7 @@ def stream(
     or `False` overrides this). For edges on disk it may be a share of them, such as "10%", and `policy` a recipe for
     reading them. `threads` and `device` are as for a run. On a modelled device or a GPU the host has the edges: then
     `memory` is the GPU's memory, or a share of the edges for lists that stay near, and `policy` a recipe of
-    `stream/stream_recipes.py`.
+    `policies/stream_recipes.py`.
 
     `log` is a folder. A batch is on disk there when `apply` returns, and the stream goes on with it when it is opened
     again, with the same graph or with none. Then `programs` are those of the last time, if none are given. `log_size`:

@@ -14,18 +14,18 @@ from typing import Any
 
 from isthmus.checks import path_of
 from isthmus.devices.choose import device_named
+from isthmus.devices.residency import Transfer
 from isthmus.errors import OptionError
 from isthmus.graph.graph import Graph
 from isthmus.memory import format_size
+from isthmus.policies.stream_recipes import RECIPES, stream_recipe
 from isthmus.runtime.plan.comparison import DisagreementError, names_of
 from isthmus.runtime.results.agreement import difference
 from isthmus.runtime.results.result import Result
 from isthmus.runtime.session import check_graph
 from isthmus.runtime.trace.provenance import now, origin
 from isthmus.stream.batch_report import BatchReport
-from isthmus.stream.devices.reads import Transfer
 from isthmus.stream.live import Live
-from isthmus.stream.stream_recipes import RECIPES, stream_recipe
 
 COLUMNS = ("changes", "bytes", "requests", "hit_edges", "miss_edges", "upkeep_bytes", "modelled")  # of a batch
 

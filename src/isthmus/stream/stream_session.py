@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import Any
+
+from isthmus.devices.residency import ON_HOST, Residency
 from isthmus.graph.changing.advancing import AdvancingGraph
 from isthmus.runtime.session import Session
-from isthmus.stream.residency import ON_HOST, Residency
 
 
 class StreamSession(Session):
@@ -12,6 +15,9 @@ class StreamSession(Session):
 
     graph: AdvancingGraph
     residency: Residency = ON_HOST
+
+    def begin(self, programs: Sequence[Any], memory: str | int | None) -> None:
+        """Split the memory of a device among these programs and the lists that stay near."""
 
     @property
     def recipe_name(self) -> str | None:

@@ -122,7 +122,8 @@ class Lists:
         for number, (host, link) in enumerate(self.buffers):
             yield SimpleNamespace(number=number, moved=Moved(host_seconds=host, link_seconds=link))
 
-    def pieces(self, unit: int, delivery: Any) -> Any:
+    def pieces(self, delivery: Any, frontier: Any) -> Any:
+        """As the worker has them."""
         return [lambda member: self.log.append(f"packed {delivery.number}")]
 
     def finished(self, unit: int, delivery: Any) -> None: ...
@@ -136,10 +137,11 @@ def order_of(
     clock, log = Clock(4, 1), []
     moved = lambda channel: Moved(link_seconds=whole[len(transfers._jobs)])  # noqa: E731
     link = SimpleNamespace(lend=lambda: nullcontext(0), arrival=lambda channel: None, take=moved)
-    modelled = SimpleNamespace(clock=clock, link=link, kernel=lambda delivery, edges: 1.0)
-    work = SimpleNamespace(moved={}, arrivals={}, fetch=lambda unit, channel: None)
+    modelled = SimpleNamespace(clock=clock, link=link, kernel=lambda delivery, edges: 1.0, submit=lambda: None)
+    lists = Lists(log, *packed)
+    work = SimpleNamespace(moved={}, arrivals={}, fetch=lambda unit, channel: None, worker=lists)
     transfers = ClockedTransfers(work, modelled)  # type: ignore[arg-type]
-    transfers.begin(Lists(log, *packed))  # type: ignore[arg-type]
+    transfers.begin(lists)  # type: ignore[arg-type]
     for unit in range(len(whole)):
         transfers.send(unit)
     left = len(whole)

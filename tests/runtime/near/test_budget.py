@@ -17,6 +17,7 @@ from tests.gpus import LazyCard
 from tests.processes import process
 
 import isthmus as ist
+from isthmus.cache.ranking import HOTNESS
 from isthmus.devices import cpu
 from isthmus.devices.cpu import Cpu, checksum_bytes
 from isthmus.devices.cuda.device import CudaGpu
@@ -243,7 +244,7 @@ def split_by(recipe: Any, of: Any = None, memory: Any = "90%", model: Any = None
 )
 def test_edges_are_kept_if_they_can_be_used_again(recipe: dict[str, Any], changes: dict[str, Any], keeps: bool) -> None:
     near = split_by(recipe_of(**recipe), program(**changes))
-    index = VERTEX_BYTES * 1000 if recipe.get("cache") == "vertices" else 0
+    index = HOTNESS.index_bytes * 1000 if recipe.get("cache") == "vertices" else 0
     assert near.cache == ((EDGES * 27 // 40 + index) if keeps else 0)
     assert near.notes == []
 

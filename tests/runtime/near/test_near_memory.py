@@ -135,7 +135,7 @@ def test_a_desk_is_closed_once_and_whole(near_memory: NearMemory, monkeypatch: p
     def failing() -> None:
         raise ZeroDivisionError
 
-    monkeypatch.setattr(pipeline.executor, "close", failing)
+    monkeypatch.setattr(pipeline.readers, "close", failing)
     monkeypatch.setattr(pipeline.link, "close", lambda: closed.append(close()))
     with pytest.raises(ZeroDivisionError):
         near_memory.drop()

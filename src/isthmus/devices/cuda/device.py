@@ -26,6 +26,7 @@ from isthmus.devices.cuda.host_memory import FarMemory
 from isthmus.devices.cuda.link import CudaLink
 from isthmus.devices.cuda.list_cache import on_card
 from isthmus.devices.cuda.measurement import TRIAL, CardSamples, Trial, measure_card
+from isthmus.devices.cuda.residency import CudaResidency, card_bytes
 from isthmus.devices.cuda.worker import CudaWorker, OnCard
 from isthmus.devices.device import DeviceInfo
 from isthmus.devices.model.device import ModelledGpu, ModelMemory
@@ -94,6 +95,16 @@ class CudaGpu(ModelledGpu):
             return super().more_memory(least)
         instead = f"use {option('device', 'cpu')}, or end other programs on the GPU"
         return f"{self.figures.gpu} has {format_size(free)} free; {instead}"
+
+    def residency(self, *given: Any) -> CudaResidency:
+        graph, *others = given
+        return CudaResidency(graph, self.figures, *others, self.card)
+
+    def residency_bytes(self, vertices: int, sides: int, hot: bool) -> int:
+        return card_bytes(vertices, sides, hot)
+
+    def shared_bytes(self, offsets: int) -> int:
+        return offsets
 
     def calibrate(self, progress: Progress = SILENT, say: Say = ignore) -> CardCosts:
         return survey(self.name, progress, say)[1]

@@ -6,9 +6,8 @@ would take (`modelled_clock.py`).
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any
 
 import numpy as np
 
@@ -20,10 +19,12 @@ from isthmus.devices.model.figures import PREFIX, GpuFigures, builtin, find
 from isthmus.devices.model.launches import Launches
 from isthmus.devices.model.link import ModelLink
 from isthmus.devices.model.modelled_clock import ModelledClock
+from isthmus.devices.model.residency import ModelResidency
 from isthmus.devices.run_clock import RunClock
 from isthmus.devices.worker import Worker
 from isthmus.engines.engine import PageCost, Side
 from isthmus.frontier import Frontier
+from isthmus.graph.changing.changing_graph import ChangingGraph
 from isthmus.graph.far import FarArray
 from isthmus.graph.snapshot import Snapshot
 from isthmus.link.hints import Hint
@@ -32,6 +33,7 @@ from isthmus.link.profile.measurement import Say
 from isthmus.memory import DEFAULT_SHARE, available, format_size
 from isthmus.policies.recipe import Recipe
 from isthmus.policies.recipes import recipe
+from isthmus.policies.stream_recipes import StreamRecipe
 from isthmus.programs.program import Program
 from isthmus.threads import Team
 
@@ -45,7 +47,6 @@ class ModelledGpu(Device):
 
     def __init__(self, figures: GpuFigures, name: str) -> None:
         self.figures, self.name = figures, name
-        self.card: Any = None  # of a GPU of this machine
 
     @classmethod
     def open(cls, argument: str | None) -> ModelledGpu:
@@ -93,6 +94,30 @@ class ModelledGpu(Device):
     def profile(self, snapshot: Snapshot) -> Profile:
         return self.figures.profile()
 
+    # For streams
+
+    def residency(
+        self,
+        graph: ChangingGraph,
+        recipe: StreamRecipe,
+        sides: list[str],
+        weights: bool,
+        near_bytes: int,
+        bytes_left: Callable[[int], int | None],
+    ) -> ModelResidency:
+        """What stays near of a changing graph from batch to batch. See `ModelResidency`."""
+        return ModelResidency(graph, self.figures, recipe, sides, weights, near_bytes, bytes_left)
+
+    def residency_bytes(self, vertices: int, sides: int, hot: bool) -> int:
+        """Near memory of a residency beside its lists or pages and their index."""
+        return 0
+
+    def shared_bytes(self, offsets: int) -> int:
+        """Of the positions of lists that a run needs, what the stream holds for all runs."""
+        return 0
+
+    # For plans
+
     def page_cost(self) -> PageCost:
         return PageCost(self.figures.managed.page_bytes, self.figures.managed.peak_share)
 
@@ -114,7 +139,6 @@ class ModelMemory(DeviceMemory):
     def __init__(self, snapshot: Snapshot, team: Team, verify: bool, far: str, figures: GpuFigures) -> None:
         super().__init__(snapshot, team, verify, far)
         self.figures = figures
-        self.residency: Any = None  # of a stream: what stays near from batch to batch, with memory of its own
         self._near_links: dict[tuple[str, ...], ModelLink] = {}  # in front of near arrays, by the arrays' names
 
     def far_link(self, arrays: list[FarArray], recipe: Recipe, page_bytes: int, say: Say) -> ModelLink:

@@ -14,13 +14,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from isthmus import sizes
+from isthmus.devices.residency import Residency
 from isthmus.errors import BatchError
 from isthmus.graph.changing.advancing import Gathered
 from isthmus.graph.changing.change import Change
 from isthmus.programs.column import Column
 from isthmus.programs.program import Facts, Program
 from isthmus.runtime.session import Session
-from isthmus.stream.residency import Residency
 from isthmus.stream.stream_session import StreamSession
 
 if TYPE_CHECKING:

@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 
 from isthmus import sizes
+from isthmus.devices.correction_loops import NO_VERTICES, NO_WEIGHTS
 from isthmus.graph.changing.change import Change
 from isthmus.kernels.changing.packed_array import DELETE, REWEIGH
 from isthmus.kernels.compile.compile_clock import clock
@@ -26,7 +27,6 @@ from isthmus.programs.program import Facts, Program, State
 from isthmus.runtime.execute import execute
 from isthmus.runtime.options import quiet
 from isthmus.runtime.session import Session
-from isthmus.stream.maintain.correction_loops import NO_VERTICES, NO_WEIGHTS
 from isthmus.stream.maintain.maintained import DIFFERENCE, Array, Differences, Effort, Maintained, with_spare
 from isthmus.stream.maintain.monotone_state import MonotoneState, memoised
 from isthmus.stream.maintain.registry import maintains

@@ -11,20 +11,18 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from isthmus.devices.correction_loops import OPPOSITE, Array, CorrectionLoops, Maintained, MonotoneState
 from isthmus.devices.cuda.kernels import correction, incremental
-from isthmus.stream.maintain.correction_loops import OPPOSITE, Array, CorrectionLoops
+from isthmus.programs.program import Facts
 
 if TYPE_CHECKING:
-    from isthmus.programs.program import Facts
-    from isthmus.stream.devices.cuda_reads import CudaReads
-    from isthmus.stream.maintain.maintained import Maintained
-    from isthmus.stream.maintain.monotone_state import MonotoneState
+    from isthmus.devices.cuda.residency import CudaResidency
 
 
 class CudaLoops(CorrectionLoops):
     """Kernels over the lists of a program, and its state in managed memory."""
 
-    def __init__(self, reads: CudaReads, lists: Maintained, state: MonotoneState, facts: Facts) -> None:
+    def __init__(self, reads: CudaResidency, lists: Maintained, state: MonotoneState, facts: Facts) -> None:
         self._reads, self._lists, self._state = reads, lists, state
         gpu, program = reads.card.gpu, state.memoised(lists.sides)
         self._kernels = correction.build(gpu)

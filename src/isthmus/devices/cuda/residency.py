@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import ExitStack, suppress
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -19,7 +19,9 @@ import numpy as np
 from isthmus.cache.list_cache import ListCache
 from isthmus.cache.mover import Attached
 from isthmus.cache.ranking import USES
+from isthmus.devices.correction_loops import Maintained, MonotoneState
 from isthmus.devices.cuda.card import AlreadyLocked, Card, Shared
+from isthmus.devices.cuda.correction_loops import CudaLoops
 from isthmus.devices.cuda.gpu_space import ROW, CardSpace, RowSpace, taken
 from isthmus.devices.cuda.kernels.skeleton import LINE, line_of
 from isthmus.devices.cuda.link import CudaLink
@@ -27,27 +29,23 @@ from isthmus.devices.cuda.list_cache import on_card
 from isthmus.devices.cuda.list_mover import ListMover
 from isthmus.devices.cuda.lru_pages import CudaLruPagedLink
 from isthmus.devices.cuda.ranking import temporary_bytes
+from isthmus.devices.cuda.vertex_list import DeviceVertexList, listed_bytes
+from isthmus.devices.model.residency import SPARE, ModelResidency
+from isthmus.devices.residency import Transfer
 from isthmus.errors import BudgetError, OptionError
 from isthmus.graph.changing.change import Change
 from isthmus.graph.lists import Lists
 from isthmus.link.link import Array
-from isthmus.stream.devices.cuda_corrector import CudaLoops
-from isthmus.stream.devices.cuda_vertex_list import DeviceVertexList, listed_bytes
-from isthmus.stream.devices.reads import SPARE, FarReads, Transfer
-
-if TYPE_CHECKING:
-    from isthmus.programs.program import Facts
-    from isthmus.stream.maintain.maintained import Maintained
-    from isthmus.stream.maintain.monotone_state import MonotoneState
+from isthmus.programs.program import Facts
 
 LEAST_ROWS = 1 << 12  # that are sorted at once, 0.5 MB: the first batch of a stream that began empty may have many
 
 
-class CudaReads(FarReads):
+class CudaResidency(ModelResidency):
     """Edges in page-locked or managed memory of the host. Close it after the session."""
 
     def __init__(self, *given: Any) -> None:
-        """As `FarReads`, and a card."""
+        """As `ModelResidency`, and a card."""
         *others, card = given
         self.card: Card = card
         self._space = CardSpace(card)

@@ -1,29 +1,28 @@
 """Which lists programs read to stay current, and what that moves: every read of a list by a maintained program comes
 through here.
 
-On this machine the edges are near, and nothing is counted. On a modelled device (`FarReads`) a read is a use of a list:
-lists in the hot subgraph are hits, others cross the link, by requests or by pages as the stream's recipe says. The
-loops that correct answers read the host's memory either way; the loop of every run, which follows what has improved,
-reads hits from the hot subgraph itself. On a GPU (`cuda_reads.py`) the same is counted, and kernels read all lists
-where they are.
+On this machine the edges are near, and nothing is counted. On a modelled device (`ModelResidency`) a read is a use of a
+list: lists in the hot subgraph are hits, others cross the link, by requests or by pages as the stream's recipe says.
+The loops that correct answers read the host's memory either way; the loop of every run, which follows what has
+improved, reads hits from the hot subgraph itself. On a GPU (`cuda_reads.py`) the same is counted, and kernels read all
+lists where they are.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import asdict, dataclass, fields
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from isthmus.cache.cache import Cache
 from isthmus.cache.list_cache import ListCache
 from isthmus.cache.ranking import USES
-from isthmus.devices.cuda.card import Shared
 from isthmus.devices.model import costs
 from isthmus.devices.model.figures import GpuFigures
 from isthmus.devices.model.link import ModelLink
 from isthmus.devices.model.lru_pages import LruPagedLink, LruPages
+from isthmus.devices.residency import Residency, Transfer
 from isthmus.engines.engine import Side
 from isthmus.graph.changing.change import Change
 from isthmus.graph.changing.changing_graph import ChangingGraph
@@ -33,42 +32,14 @@ from isthmus.graph.store.files import aligned_empty
 from isthmus.kernels.compile.compile_clock import clock
 from isthmus.link.link import Moved
 from isthmus.link.requests import ListSpans
-from isthmus.stream.residency import Residency
-from isthmus.stream.stream_recipes import StreamRecipe
-
-if TYPE_CHECKING:
-    from isthmus.runtime.execute import Execution
+from isthmus.policies.stream_recipes import StreamRecipe
 
 Array = np.ndarray[Any, Any]
 SPARE = 8  # an eighth of the vertices, for which there is room beyond those that exist
 FLAG_BYTES = 4  # that the host reads after a kernel, to know whether to go on
 
 
-@dataclass
-class Transfer:
-    """What a batch moved to a device to read lists. `bytes` and `requests` include those that brought lists into the
-    hot subgraph.
-    """
-
-    bytes: int = 0
-    requests: int = 0
-    hit_edges: int = 0  # read from the hot subgraph
-    miss_edges: int = 0
-    upkeep_bytes: int = 0  # to bring lists into the hot subgraph
-    batch_bytes: int = 0  # changed arcs, which the device needs in any case; not among `bytes`
-    upkeep_seconds: float = 0.0  # of this machine, to keep the hot subgraph up to date
-    upkeep_modelled: float = 0.0  # seconds on the device, for the same; also in `modelled`
-    modelled: float = 0.0  # seconds on the device
-
-    def add(self, other: Transfer) -> None:
-        for field in fields(self):
-            setattr(self, field.name, getattr(self, field.name) + getattr(other, field.name))
-
-    def as_dict(self) -> dict[str, Any]:
-        return asdict(self)
-
-
-class FarReads(Residency):
+class ModelResidency(Residency):
     """Edges are in the memory of a modelled device's host. Not thread-safe."""
 
     adopts = False  # as published; it would read long lists once more
@@ -134,13 +105,13 @@ class FarReads(Residency):
         """
         return self.hot if self.hot is not None and len(sides) == 1 else Cache()
 
-    def shared(self, array: Array) -> Shared | None:
+    def shared(self, array: Array) -> Any:
         return None
 
     def positions(self, lists: Lists) -> tuple[Array, Array] | None:
         return None
 
-    def ran(self, run: Execution) -> None:
+    def ran(self, run: Any) -> None:
         trace, found = run.trace, self.transfer
         hits = int(trace.total("hit_edges"))
         found.add(

@@ -9,14 +9,12 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from isthmus.cache.ranking import USES
-from isthmus.devices.model.device import ModelledGpu, ModelMemory
+from isthmus.devices.model.device import ModelledGpu
 from isthmus.errors import BudgetError, OptionError
 from isthmus.graph.changing.changing_graph import ChangingGraph
 from isthmus.memory import format_size, parse_size, share_of
+from isthmus.policies.stream_recipes import StreamRecipe
 from isthmus.runtime.near.budget import split_for
-from isthmus.stream.devices.cuda_reads import CudaReads, card_bytes
-from isthmus.stream.devices.reads import FarReads
-from isthmus.stream.stream_recipes import StreamRecipe
 from isthmus.stream.stream_session import StreamSession
 
 if TYPE_CHECKING:
@@ -26,8 +24,8 @@ if TYPE_CHECKING:
 LEAST = "0%"  # of the edges: runs have the smallest buffers that work; lists that stay near have memory of their own
 
 
-class DeviceSession(StreamSession):
-    """A session on a changing graph, whose edges are far."""
+class CountedSession(StreamSession):
+    """A session on a changing graph whose edges are far: every read of a list is counted."""
 
     device: ModelledGpu
 
@@ -39,9 +37,9 @@ class DeviceSession(StreamSession):
         self._peak = 0
         self._sides: list[str] = []  # what is followed, and what correction reads
 
-    def begin(self, programs: Sequence[Maintained], memory: str | int | None) -> FarReads:
+    def begin(self, programs: Sequence[Maintained], memory: str | int | None) -> None:
         """Split near memory among these programs and the lists that stay near, and count reads from now on."""
-        graph, figures, card = self.graph, self.device.figures, self.device.card
+        graph = self.graph
         assert isinstance(graph, ChangingGraph)
         snapshot, self._memory = graph.snapshot, memory
         for program in programs:
@@ -57,12 +55,9 @@ class DeviceSession(StreamSession):
         index = USES.index_bytes * len(sides) * snapshot.vertices if self.recipe.hot else 0
         room = near_room(memory, self.device, self._vertex_bytes() + index, len(sides) * snapshot.arcs * entry)
         room = min(room, 2 * len(sides) * snapshot.arcs * entry)  # more is of no use
-        given = (graph, figures, self.recipe, sides, weights, room, of_session(self))
-        reads = FarReads(*given) if card is None else CudaReads(*given, card)
-        assert isinstance(self.near_memory.device, ModelMemory)
-        self.residency = self.near_memory.device.residency = reads
+        residency = self.device.residency(graph, self.recipe, sides, weights, room, of_session(self))
+        self.residency = self.near_memory.device.residency = residency
         self._peak = self.near_peak
-        return reads
 
     def _vertex_bytes(self) -> int:
         """What programs and their runs need of near memory, for as many vertices as there are now."""
@@ -70,14 +65,11 @@ class DeviceSession(StreamSession):
         for runs in self._runs:
             chosen = self.device.recipe(self.settings.policy, (), runs)
             split = split_for(runs, self.graph.snapshot, chosen, self.device, LEAST, 1, self.settings.policy)
-            shared = 0 if self.device.card is None else split.offsets  # a stream on a GPU has them for all runs
-            state, besides = state + split.state, max(besides, split.peak - split.state - shared)
-        residency = (
-            0
-            if self.device.card is None
-            else card_bytes(self.graph.snapshot.vertices, len(self._sides), self.recipe.hot)
-        )
-        return state + besides + residency
+            state, besides = (
+                state + split.state,
+                max(besides, split.peak - split.state - self.device.shared_bytes(split.offsets)),
+            )
+        return state + besides + self.device.residency_bytes(self.graph.vertices, len(self._sides), self.recipe.hot)
 
     def room_left(self, index: int) -> int | None:
         """Bytes for lists beside an index of that size, when vertices were added; None: as before, as vertices come on
@@ -98,7 +90,7 @@ class DeviceSession(StreamSession):
         return self.recipe.name
 
 
-def of_session(session: DeviceSession) -> Callable[[int], int | None]:
+def of_session(session: CountedSession) -> Callable[[int], int | None]:
     """Its `room_left`, without a reference to it: a session that is forgotten unclosed must not be held by what it has
     near.
     """

@@ -1,6 +1,6 @@
 """Streams on a modelled device: every recipe keeps the answers of this machine, and what it reads is counted.
 
-Tests `stream/devices/reads.py`, `stream/stream_recipes.py`, `stream/devices/device_session.py`,
+Tests `devices/model/residency.py`, `policies/stream_recipes.py`, `stream/counted_session.py`,
 `stream/stream_comparison.py` and `devices/model/lru_pages.py`.
 """
 
@@ -17,8 +17,8 @@ from isthmus.cache.chunks import ChunkedLists
 from isthmus.devices.model.lru_pages import PAGE, LruPages
 from isthmus.errors import BudgetError, OptionError
 from isthmus.kernels.changing.packed_array import INSERT
+from isthmus.policies.stream_recipes import RECIPES
 from isthmus.stream.maintain.monotone import MaintainedMonotone
-from isthmus.stream.stream_recipes import RECIPES
 
 DEVICE = "model:rtx2080ti"
 

@@ -6,21 +6,40 @@ which its session gives: lists that stay near, states in memory that it uses, lo
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from dataclasses import asdict, dataclass, fields
+from typing import Any
 
 import numpy as np
 
-from isthmus.stream.maintain.correction_loops import CorrectionLoops, HostLoops
-
-if TYPE_CHECKING:
-    from isthmus.graph.changing.change import Change
-    from isthmus.programs.program import Facts
-    from isthmus.runtime.execute import Execution
-    from isthmus.stream.devices.reads import Transfer
-    from isthmus.stream.maintain.maintained import Maintained
-    from isthmus.stream.maintain.monotone_state import MonotoneState
+from isthmus.devices.correction_loops import CorrectionLoops, HostLoops, Maintained, MonotoneState
+from isthmus.graph.changing.change import Change
+from isthmus.programs.program import Facts
 
 Array = np.ndarray[Any, Any]
+
+
+@dataclass
+class Transfer:
+    """What a batch moved to a device to read lists. `bytes` and `requests` include those that brought lists into the
+    hot subgraph.
+    """
+
+    bytes: int = 0
+    requests: int = 0
+    hit_edges: int = 0  # read from the hot subgraph
+    miss_edges: int = 0
+    upkeep_bytes: int = 0  # to bring lists into the hot subgraph
+    batch_bytes: int = 0  # changed arcs, which the device needs in any case; not among `bytes`
+    upkeep_seconds: float = 0.0  # of this machine, to keep the hot subgraph up to date
+    upkeep_modelled: float = 0.0  # seconds on the device, for the same; also in `modelled`
+    modelled: float = 0.0  # seconds on the device
+
+    def add(self, other: Transfer) -> None:
+        for field in fields(self):
+            setattr(self, field.name, getattr(self, field.name) + getattr(other, field.name))
+
+    def as_dict(self) -> dict[str, Any]:
+        return asdict(self)
 
 
 class Residency:
@@ -49,7 +68,7 @@ class Residency:
     def read(self, side: str, rows: Array, weights: bool) -> None:
         """Count a kernel's read of the lists of these vertices."""
 
-    def ran(self, run: Execution) -> None:
+    def ran(self, run: Any) -> None:
         """Count what a run has read."""
 
     # For batches

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-
 from isthmus.cache.hotness import candidates, check, heat, hubs, initial_candidates
+
 from isthmus.frontier import Frontier
 from isthmus.graph.lists import Lists
 from isthmus.threads import Team

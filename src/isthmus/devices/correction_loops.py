@@ -1,29 +1,27 @@
 """The loops of a maintained monotone program: they find values that have become wrong, and set them right.
 
-`monotone.py` says when they run. A device supplies loops of its own (`Residency.correction_loops`); `HostLoops` run on
-this machine, over lists where they lie. A loop lists each vertex once: orphans before the edges change, and afterwards
-vertices that have improved. An orphan is a vertex whose parent edge will be gone; it is adopted if another neighbour
-becomes its parent.
+`stream/maintain/monotone.py` says when they run. A device supplies loops of its own (`Residency.correction_loops`);
+`HostLoops` run on this machine, over lists where they lie. A loop lists each vertex once: orphans before the edges
+change, and afterwards vertices that have improved. An orphan is a vertex whose parent edge will be gone; it is adopted
+if another neighbour becomes its parent.
 """
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from isthmus.graph.changing.change import Change
 from isthmus.kernels.loops import skeleton
 from isthmus.kernels.stream import correction
-
-if TYPE_CHECKING:
-    from isthmus.programs.program import Facts
-    from isthmus.stream.maintain.maintained import Maintained
-    from isthmus.stream.maintain.monotone_state import MonotoneState
+from isthmus.programs.program import Facts
 
 Array = np.ndarray[Any, Any]
+Maintained = Any  # a program of stream/maintain, which is above devices: it reads lists, piece by piece
+MonotoneState = Any  # its arrays, by name
 OPPOSITE = {"out": "in", "in": "out"}
 NO_LEVELS = np.empty(0, np.uint32)
 NO_WEIGHTS = np.empty(0, np.int32)

@@ -12,11 +12,11 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from isthmus.cache.hot_subgraph import LEAST_SPARE, MOST_SPARE, VERTEX_BYTES, HotSubgraph
 from tests import sides
 from tests.cache.test_vertex_cache import DEGREES, ENGINES, GAPS, KINDS, iterate, team
 
 from isthmus.cache.chunks import LOST, ChunkedLists, chunk_entries
-from isthmus.cache.hot_subgraph import LEAST_SPARE, MOST_SPARE, VERTEX_BYTES, HotSubgraph
 from isthmus.graph.store.files import aligned_empty
 from isthmus.kernels.cache import hot_lists
 
