@@ -233,7 +233,10 @@ def test_a_cache_of_this_machine_stays_attached_between_runs(team):
 @given(st.lists(st.lists(st.integers(0, 30)), min_size=1, max_size=2), st.integers(0, 100))
 def test_the_length_up_to_which_all_lists_fit(lengths, capacity):
     """Lists up to this length fit, and those of the next length there is do not."""
-    longest, every = fitting([np.array(each, np.int64) for each in lengths], capacity), sum(lengths, [])
+    longest, every = (
+        fitting([np.array(each, np.int64) for each in lengths], capacity),
+        [length for each in lengths for length in each],
+    )
     assert sum(length for length in every if length <= longest) <= capacity
     longer = [length for length in every if length > max(0, longest)]
     if longer:

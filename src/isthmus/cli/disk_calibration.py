@@ -6,7 +6,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from isthmus.cli.commands.calibrate import Row
+from isthmus.devices.calibration import Row
 from isthmus.link.link import Profile
 from isthmus.link.profile import calibration as disks
 from isthmus.link.profile.measurement import Samples

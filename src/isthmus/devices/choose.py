@@ -12,6 +12,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
+from isthmus.devices.calibration import Calibration
 from isthmus.devices.cpu import Cpu
 from isthmus.devices.device import Device, DeviceInfo
 from isthmus.errors import OptionError
@@ -71,6 +72,16 @@ def device_named(given: Any) -> Device:
         names = ", ".join([AUTO, "cpu", *(name for name in DEVICES.names() if name not in DEVICES.declared)])
         raise OptionError(f"device: expected one of {names}, model:NAME or cuda:NUMBER, got {given!r}")
     return DEVICES[kind].open(argument if colon else None)
+
+
+def calibration_of(name: str) -> Calibration:
+    """The measurement of a device's link, by the name of the device."""
+    kind = name.partition(":")[0]
+    own = DEVICES[kind].calibration(name) if kind in DEVICES else None
+    gpus = DEVICES["cuda"].calibration
+    found = own or gpus(name)  # a device without a link is refused as no GPU
+    assert found is not None
+    return found
 
 
 def listed() -> list[DeviceInfo]:

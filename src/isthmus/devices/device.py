@@ -17,6 +17,7 @@ from abc import ABC, abstractmethod
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from isthmus.devices.calibration import Calibration
 from isthmus.engines.engine import PageCost
 from isthmus.errors import OptionError
 from isthmus.graph.snapshot import Snapshot
@@ -138,3 +139,8 @@ class Device(ABC):
     def calibrate(self, progress: Progress = SILENT, say: Say = ignore) -> Any:
         """Measure the device's link, and remember its costs."""
         raise OptionError(f"device: {self.name} has no link to measure; a disk is measured by its path")
+
+    @classmethod
+    def calibration(cls, name: str) -> Calibration | None:
+        """The same for the shell, which shows every round and remembered figures; None: there is no link."""
+        return None

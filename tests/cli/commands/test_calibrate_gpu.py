@@ -1,4 +1,4 @@
-"""`isthmus calibrate --device cuda:0` as a person or a script meets it: `cli/gpu_calibration.py`,
+"""`isthmus calibrate --device cuda:0` as a person or a script meets it: `devices/cuda/calibration.py`,
 `runtime/plan/calibrate.py`.
 """
 
@@ -16,11 +16,11 @@ import isthmus as ist
 from isthmus.cli.main import main
 from isthmus.devices import choose
 from isthmus.devices.cuda import device as cuda_device
+from isthmus.devices.cuda import gpu_costs
 from isthmus.devices.cuda.gpu_costs import CardCosts
 from isthmus.devices.cuda.measurement import Trial
 from isthmus.errors import OptionError
 from isthmus.kernels.compile import cuda_module
-from isthmus.runtime.plan import calibrate
 
 LITTLE = Trial(copied=1 << 16, lines=1 << 8, vertices=1 << 10, rows=1 << 7, degree=8, often=4, faults=4)
 
@@ -30,9 +30,9 @@ def call(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, si
     """Run `isthmus calibrate` in this process, with a memory of its own: (exit code, out, err)."""
     monkeypatch.setenv("ISTHMUS_CACHE", str(tmp_path / "cache"))
     sized(trial_seconds=0.001, trial_buffer=1 << 20)
-    measure = calibrate.measure_card
+    measure = cuda_device.measure_card
     monkeypatch.setattr(
-        calibrate,
+        cuda_device,
         "measure_card",
         lambda card, gpu, trial, progress: measure(card, gpu, 1, 2, LITTLE, progress=progress),
     )
@@ -86,14 +86,14 @@ def test_a_gpu_is_measured_remembered_shown_and_forgotten(call: Any, card: LazyC
 def test_from_python(call: Any, card: LazyCard) -> None:
     costs = ist.calibrate(device="cuda:0")
     assert isinstance(costs, CardCosts) and costs.gpu == "Lazy RTX"
-    known = calibrate.recall_gpu("cuda:0")
+    known = gpu_costs.recall("Lazy RTX", 0)
     assert known is not None and known.costs == costs
     with pytest.raises(
         OptionError,
         match=r"^calibrate: expected path, to measure a disk, or device, to measure a GPU; got \. and cuda:0$",
     ):
         ist.calibrate(".", device="cuda:0")
-    with pytest.raises(OptionError, match="expected cuda:NUMBER"):
+    with pytest.raises(OptionError, match="cpu has no link to measure; a disk is measured by its path"):
         ist.calibrate(device="cpu")
 
 

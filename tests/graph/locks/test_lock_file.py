@@ -370,7 +370,8 @@ def test_a_file_of_another_user_tells_who_holds_it(tmp_path: Path, monkeypatch: 
     leave(path, OTHER, OLD + 1)
     monkeypatch.setattr(lock_file.fcntl, "flock", failing(errno.ENOLCK))
     with pytest.raises(
-        NoLockFile, match=r"\.lock: cannot write: Permission denied\. If no process is writing this thing, remove this file"
+        NoLockFile,
+        match=r"\.lock: cannot write: Permission denied\. If no process is writing this thing, remove this file",
     ):
         take(path)
 

@@ -12,7 +12,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from isthmus.cache.vertex_cache import VERTEX_BYTES
 from tests.gpus import LazyCard
 from tests.processes import process
 

@@ -1,6 +1,6 @@
 """`isthmus calibrate [PATH]`: measure the rates of a disk or a GPU, show them, and remember them for later runs.
 
-A `Subject` is measured (`disk_calibration.py`, `gpu_calibration.py`); all output to people and scripts is here.
+A `Calibration` measures (`disk_calibration.py`; devices bring theirs); all output to people and scripts is here.
 """
 
 from __future__ import annotations
@@ -9,12 +9,15 @@ import statistics
 import time
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated, Any, Protocol
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from isthmus.cli import help_lists
 from isthmus.cli.shared_options import Json
+
+if TYPE_CHECKING:
+    from isthmus.devices.calibration import Calibration
 
 PathArgument = Annotated[
     Path | None,
@@ -25,37 +28,6 @@ PathArgument = Annotated[
 DeviceOption = Annotated[str | None, typer.Option(metavar="cuda:NUMBER", help="Measure this GPU instead of a disk.")]
 ShowOption = Annotated[bool, typer.Option("--show", help="Show the remembered rates and their age; measure nothing.")]
 ForgetOption = Annotated[bool, typer.Option("--forget", help="Forget the remembered rates; measure nothing.")]
-Row = tuple[str, str, Any]  # kind of work, its unit, and a figure or those of all rounds
-StoredCosts = Any  # figures, and `when` they were measured, in seconds since 1970; None if that was not recorded
-
-
-class Subject(Protocol):
-    """A disk or a GPU. `before` has the remembered figures when the command began."""
-
-    key: dict[str, str]  # names it in JSON
-    words: str  # and in sentences
-    file: Path  # where it is remembered
-    before: StoredCosts
-
-    def survey(self, progress: Any, say: Any) -> bool:
-        """Measure it; returns whether the figures are remembered now."""
-
-    def forget(self) -> bool: ...
-
-    def name(self, known: StoredCosts) -> str:
-        """Its name; None: as it was measured."""
-
-    def rounds(self) -> list[Row]:
-        """The figures of each round."""
-
-    def rows(self, known: StoredCosts) -> list[Row]:
-        """The remembered figures, as far as they are known."""
-
-    def facts(self) -> list[tuple[str, str]]:
-        """More that is shown about the measurement."""
-
-    def as_json(self, known: StoredCosts) -> dict[str, Any]:
-        """The figures; None: as they were measured."""
 
 
 def register(app: typer.Typer) -> None:
@@ -76,20 +48,20 @@ def calibrate(
         raise OptionError("expected --show or --forget, not both")
     if device is not None and path is not None:
         raise OptionError(f"expected a path, to measure a disk, or --device, to measure a GPU; got {path} and {device}")
-    (drop if forget else show_remembered if show else measure)(subject_of(path, device), json)
+    (drop if forget else show_remembered if show else measure)(calibration_at(path, device), json)
 
 
-def subject_of(path: Path | None, device: str | None) -> Subject:
+def calibration_at(path: Path | None, device: str | None) -> Calibration:
     if device is not None:
-        from isthmus.cli.gpu_calibration import Gpu
+        from isthmus.devices.choose import calibration_of
 
-        return Gpu(device)
+        return calibration_of(device)
     from isthmus.cli.disk_calibration import Disk
 
     return Disk(path or Path("."))
 
 
-def measure(subject: Subject, json: bool) -> None:
+def measure(subject: Calibration, json: bool) -> None:
     from isthmus.cli.console import Bar, facts, say, show_json, warn
 
     start = time.perf_counter()
@@ -108,7 +80,7 @@ def measure(subject: Subject, json: bool) -> None:
     facts("", [*subject.facts(), ("time", f"{seconds:.1f} s, {rounds} rounds"), *where])
 
 
-def show_remembered(subject: Subject, json: bool) -> None:
+def show_remembered(subject: Calibration, json: bool) -> None:
     from isthmus.cli.console import facts, say, show_json
 
     if json:
@@ -120,7 +92,7 @@ def show_remembered(subject: Subject, json: bool) -> None:
         facts(subject.name(subject.before), [*rows, ("measured", age(subject.before.when))])
 
 
-def drop(subject: Subject, json: bool) -> None:
+def drop(subject: Calibration, json: bool) -> None:
     from isthmus.cli.console import say, show_json
     from isthmus.errors import StoreError
 
@@ -135,7 +107,7 @@ def drop(subject: Subject, json: bool) -> None:
         say(f"forgotten: {subject.name(subject.before)}, measured {age(subject.before.when)}")
 
 
-def show_table(subject: Subject) -> None:
+def show_table(subject: Calibration) -> None:
     """One row per kind of work: median, lowest and highest round, and the remembered figure."""
     from rich.table import Table
 
@@ -164,7 +136,7 @@ def shown(figure: float, unit: str) -> str:
     return f"{format_size(figure)}/s" if unit == "B" else f"{figure:,.3g}/s" if unit == "M" else f"{figure:,.0f}/s"
 
 
-def described(subject: Subject) -> dict[str, Any] | None:
+def described(subject: Calibration) -> dict[str, Any] | None:
     before = subject.before
     if before is None:
         return None

@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from isthmus.devices.calibration import Calibration
 from isthmus.devices.cpu import RunParts
 from isthmus.devices.cuda.card import Card, NumbaCard, Shared
 from isthmus.devices.cuda.columns import GpuColumns
@@ -108,6 +109,12 @@ class CudaGpu(ModelledGpu):
 
     def calibrate(self, progress: Progress = SILENT, say: Say = ignore) -> CardCosts:
         return survey(self.name, progress, say)[1]
+
+    @classmethod
+    def calibration(cls, name: str) -> Calibration:
+        from isthmus.devices.cuda.calibration import GpuCalibration  # late: it measures by this file
+
+        return GpuCalibration(name)
 
 
 class CudaMemory(ModelMemory):

@@ -134,7 +134,7 @@ def plan(
     graph: Graph,
     *args: Any,
     policy: str = "auto",
-    device: str = "auto",
+    device: str | Device = "auto",
     **options: Any,
 ) -> Plan:
     """Plan `algorithm(graph, …)`, a function or its name, with the same options. Raises BudgetError if the run would.

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict
 from typing import Any
 
-from isthmus.cli.commands.calibrate import Row
+from isthmus.devices.calibration import Row
 from isthmus.devices.cuda import device as gpus
 from isthmus.devices.cuda import gpu_costs
 from isthmus.devices.cuda.gpu_costs import CardCosts, StoredCosts, costs_file
@@ -27,8 +27,8 @@ KINDS = (  # (member of CardCosts, words, unit)
 )
 
 
-class Gpu:
-    """A GPU of this machine."""
+class GpuCalibration:
+    """The measurement of a GPU of this machine."""
 
     samples: CardSamples
     found: CardCosts
@@ -56,14 +56,8 @@ class Gpu:
         return [(words, unit, figure(known.costs, name)) for name, words, unit in KINDS]
 
     def facts(self) -> list[tuple[str, str]]:
-        costs = self.found
-        return [
-            (
-                "start",
-                f"{costs.start_seconds:.2f} s until a program's first kernel has run, {costs.kernel_seconds:.2g} s "
-                f"for another",
-            )
-        ]
+        first = f"{self.found.start_seconds:.2f} s until a program's first kernel has run"
+        return [("start", f"{first}, {self.found.kernel_seconds:.2g} s for another")]
 
     def as_json(self, known: StoredCosts | None) -> dict[str, Any]:
         return asdict(self.found if known is None else known.costs)
