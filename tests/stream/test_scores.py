@@ -1,4 +1,4 @@
-"""Scores by passes over all edges (`stream/maintain/score_passes.py`), and the bounds on their errors
+"""Scores by passes over all edges (`stream/maintain/maintained_scores.py`), and the bounds on their errors
 (`programs/scores/deltas.py`).
 """
 
@@ -11,8 +11,7 @@ import pytest
 
 import isthmus as ist
 from isthmus.programs.scores.deltas import LivePageRank, Sums
-from isthmus.stream.maintain.maintained_scores import MaintainedSpreading
-from isthmus.stream.maintain.score_passes import SINGLE, Passes
+from isthmus.stream.maintain.maintained_scores import SINGLE, MaintainedSpreading, Passes
 
 D, TOL = 0.85, 1e-4
 

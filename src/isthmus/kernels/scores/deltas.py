@@ -2,7 +2,8 @@
 
 The sum of |residual| bounds the error of scores (`programs/scores/deltas.py`). A vertex that sends its residual removes
 at least (1 - factor) of it from that sum, at the cost of its edges. So the vertices with most residual per edge (plus
-one), the *densest*, shrink the bound most for the edges that are read. They are chosen without sorting, by powers of two.
+one), the *densest*, shrink the bound most for the edges that are read. They are chosen without sorting, by powers of
+two.
 
 `own` is what a vertex has without any edge, by vertex, or one entry for all. A share is what a vertex sends along an
 edge of weight 1, without the factor.

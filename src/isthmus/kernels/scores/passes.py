@@ -8,8 +8,8 @@ of four things with the total at v:
   keeps no proof: the order of threads, stale shares and single precision only change how fast it converges.
 - *renew*: set the value of v to b + the total, and its share: a sweep without over-relaxation.
 - *collect*: add the total to the residual of v, and change no share. The sum of |residual| then bounds the error.
-- *step* (`step`, or `receive` where a program's own loops have added up the shares): compute Gx from unchanged shares in
-  double precision, and measure |Gx - x|. Then |Gx - x*| <= d / (1 - d) |Gx - x|, since G shrinks distances by d.
+- *step* (`step`, or `receive` where a program's own loops have added up the shares): compute Gx from unchanged shares
+  in double precision, and measure |Gx - x|. Then |Gx - x*| <= d / (1 - d) |Gx - x|, since G shrinks distances by d.
 
 A vertex is finished where its list is whole. Lists that arrive in parts, or that threads share, are added up in
 `partial`, and the vertex is marked; `sweep_rest` finishes it after all others. Near edges are a delivery of one piece:
@@ -34,7 +34,7 @@ from typing import Any
 from numba import float64, int64, uint64
 
 from isthmus.kernels.compile.atomics import atomic_add, prefetch
-from isthmus.kernels.compile.kernel import inline, kernel, program_inline, quick_kernel
+from isthmus.kernels.compile.kernel import edge_loop, inline, kernel, quick_kernel
 
 AHEAD = 64  # edges to prefetch ahead: saves a fifth of the time on Kronecker 22, a third on 24; the best of 16 to 128
 
@@ -84,7 +84,7 @@ def receive(
     return scale * change
 
 
-@program_inline
+@edge_loop
 def arriving(
     begin: Any,
     end: Any,

@@ -16,7 +16,8 @@ sum(x + r) <= tol. With the first threshold, residuals just below it everywhere 
 without edges have absorbed mass, x sums to less, and no vertex may be active too early; then the threshold is lowered.
 
 *Where residuals cancel* (streams: residuals of either sign, with a small sum S) scaling doubles nothing. Let G be the
-whole walk, which preserves the sum M of x (`programs/scores/sweeps.py`), and t the teleport vector. G x = x + r - S t, so
+whole walk, which preserves the sum M of x (`programs/scores/sweeps.py`), and t the teleport vector. G x = x + r - S t,
+so
 
     G x / M has an error of at most d / (1 - d) |r - S t| / M, with |r - S t| <= |r| + |S|,
     and x + r, scaled to a sum of 1, is |S| |t - G x / M| / (M + S) from that.

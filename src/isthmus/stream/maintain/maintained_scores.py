@@ -2,19 +2,23 @@
 
 `residuals.py` has corrected the residuals r at the changed edges. The error is at most factor / (1 - factor) * (sum |r|
 + off) + off (`programs/scores/deltas.py`). A vertex that sends its residual shrinks sum |r| by at least (1 - factor) *
-|residual|, at the cost of its edges. So vertices with most residual per edge go first. If that takes too long, passes
-over all edges shrink the sum by the factor or better, each (`score_passes.py`).
+|residual|, at the cost of its edges. So one thread first follows the vertices with most residual per edge.
 
-Near lists: one thread follows the densest vertices, in order of arrival.
+If that takes too long, as after batches that leave residuals everywhere, *passes* over all in-edges go on from there. A
+pass that *sends* adds all residuals to the values: the new residuals are A'r, and sum |A'r| <= factor * sum |r|. It
+also corrects all messages that were sent with old divisors, and ends with the new residuals, exact except for rounding:
+nothing has to be measured. Residuals are small, so single precision loses little of them, and halves the memory that is
+read. One such pass is mostly enough, since one vertex gains what another loses.
 
-Far lists: a vertex whose list is read sends its residual and, along the same edges, corrects the messages that it sent
-with an old divisor. So if few vertices have the whole sum of both, except for half of what the bound allows, their lists
-are read, and stay while these vertices send repeatedly. Otherwise there are sweeps. A sweep leaves about a tenth of the
-residuals, so few are needed, unless small parts of the graph, such as two vertices by themselves, converge slowly; these
-parts are then finished by their lists.
+Where that is slow, as in graphs with long paths, a *sweep* sets one value after the other to b + A'values; then a last
+pass *measures* the residuals, which bound the error however the values were found. `far_scores.py` has far lists.
 """
 
 from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 
@@ -22,16 +26,16 @@ from isthmus import sizes
 from isthmus.graph.changing.change import Change
 from isthmus.kernels.compile.compile_clock import clock
 from isthmus.kernels.scores import deltas
+from isthmus.kernels.scores import passes as kernels
 from isthmus.programs.dependencies import with_room
-from isthmus.programs.scores.deltas import LOWER, Spreading, Sums
+from isthmus.programs.scores.deltas import LOWER, NOTHING, Spreading
 from isthmus.programs.scores.sweeps import LEFT
-from isthmus.runtime.session import Session
 from isthmus.stream.maintain.maintained import Array
-from isthmus.stream.maintain.neighbours import Neighbours
 from isthmus.stream.maintain.registry import maintains
 from isthmus.stream.maintain.residuals import EPSILON, NO_WEIGHTS, ROUNDING, ShiftedScores
-from isthmus.stream.maintain.score_passes import FarPasses, NearPasses, Passes
 
+SINGLE = float(np.finfo(np.float32).eps) / 2  # of a share, lost by rounding it to single precision
+NO_MARKS, NO_QUEUE = np.empty(0, np.uint8), np.empty(0, np.uint32)
 ROUNDED = 0.05  # of the allowed error, for rounding; then residuals are computed anew
 # to restore the bound; a `tol` that float64 cannot reach is given up then, and the result says that it has not
 # converged.
@@ -242,24 +246,15 @@ class MaintainedSpreading(ShiftedScores):
         begins, ends, targets, weights = self.graph.sides["out"].arrays()
         if self._queue.size < n:
             self._queue = np.empty(self._room, np.uint32)
-        given = (
-            begins,
-            ends,
-            targets,
-            weights if self._weighted else NO_WEIGHTS,
-            values,
-            residual,
-            divisors,
-            factor,
-            absorber,
-        )
+        lists = (begins, ends, targets, weights if self._weighted else NO_WEIGHTS)
+        given = (*lists, values, residual, divisors, factor, absorber, self._marks)
         density = None
         while left > enough and followed < most and followed * (left - enough) <= most * (first - left):
             densities = np.abs(residual[:n]) / (ends[:n] - begins[:n] + 1)
             density = (float(densities.max()) if density is None else density) / STEP
             starts = np.flatnonzero(densities > density)
             goal = (density, left, enough, most - followed)
-            vertices, edges, total, left = deltas.spread_densest(starts, *goal, *given, self._marks, self._queue)
+            vertices, edges, total, left = deltas.spread_densest(starts, *goal, *given, self._queue)
             self.effort.edges_read += int(edges)
             self.effort.affected += int(vertices)
             self._lost += ROUNDING * float(total)
@@ -283,10 +278,8 @@ class MaintainedSpreading(ShiftedScores):
         values, residual = self.state["values"][:n], self.state["residual"][:n]
         factor, threshold, absorber = self.state.params
         left = float(np.abs(residual).sum())
-        allowed, remaining = (
-            self.program.allowed(float(values.sum()) + float(residual.sum())),
-            self.program.remaining(left),
-        )
+        allowed = self.program.allowed(float(values.sum()) + float(residual.sum()))
+        remaining = self.program.remaining(left)
         if remaining <= allowed or not left:
             self.program.error_bound, self.program.converged = self.program.bound(remaining, allowed), True
             return chosen
@@ -295,162 +288,105 @@ class MaintainedSpreading(ShiftedScores):
         return np.flatnonzero(np.abs(residual) > threshold)
 
 
-# of what the bound allows: a pass that sends mostly leaves less than two thirds, a sweep less than a fifth, unmeasured.
-SENT = 1.5
-NEARLY = 1.25  # of what the bound allows: residuals that are measured, and then sent if they are more than is allowed
-# a sweep that changes more than this part of the change of the sweep before: the rest is probably in few places.
-SLOW_FAR = 0.5
-PART_FAR = 2  # lists of few vertices may take at most half of the time of a pass
-UNSENT = 0.5  # part of what the bound allows that is not sent when lists of few vertices are read
-HALF = 0.5  # lists of few vertices are read only if they send at least this part of all that is to be sent
-LEAST = 0.1  # part of what the bound allows: no step aims for less
+class Passes(ABC):
+    """Passes over all in-edges, on the values, residuals and divisors of maintained scores. Deltas are overwritten."""
 
+    def __init__(self, scores: ShiftedScores) -> None:
+        graph = scores.graph
+        self._scores, self._team, self._n, self._arcs = scores, scores.team, graph.vertices, graph.arcs
+        self._weighted = scores.reads_weights() and graph.weighted
+        self._values, self._residual, self._shares, self._divisors = scores.state.arrays
+        self._factor, _, self._absorber = scores.state.params
+        self._rounding, self._sums = EPSILON, np.zeros(3)  # of the last pass that renewed: as in `kernels/scores`
+        # Edges read; the error of residuals that were measured with rounded shares.
+        self.edges, self.lost = 0, 0.0
 
-@maintains(Spreading, in_memory=False)
-class MaintainedFarSpreading(MaintainedSpreading):
-    """Values, residuals and divisors, and the lists of few vertices for a moment."""
+    @abstractmethod
+    def _pass(self, renews: bool, own: Array) -> None:
+        """Renew all values from `own` and their in-neighbours, or collect what arrives in the residuals."""
 
-    def __init__(self, program: Spreading, session: Session, name: str | None = None) -> None:
-        super().__init__(program, session, name)
-        self._neighbours = Neighbours(self)
+    def send(self, strengths: Array, stretch: tuple[float, Array], loss: float) -> float:
+        """Send all residuals on, with new divisors; returns what rounding may have changed.
 
-    def near_bytes(self, vertices: int) -> int:
-        return super().near_bytes(vertices) + self._neighbours.near_bytes(vertices)
-
-    def _first_scores(self, start: Array | None) -> None:
-        if self.bounds_each:
-            super()._first_scores(start)
-            return
-        if start is None:  # if nothing were lost at vertices without edges, this would be the sum of all scores
-            n, factor = self.graph.vertices, self.state.params[0]
-            self.state["values"][:n] = self.state["residual"][:n] / (1 - factor)
-            self._sweep_values(self._passes())
-        self._go_on()
-
-    def _passes(self) -> Passes:
-        return FarPasses(self)
-
-    def _own(self) -> Array:
-        return self.program.own(self.facts())
-
-    def _catch_up(self) -> None:
-        """Note what messages are off by. They are corrected when their lists are read."""
-        self.program.off = 0.0 if self.bounds_each else self._lost
-        if self._behind.size and not self.program.fixed_divisors:
-            self.program.off += float(self._off()[0].sum())
-            self._behind = self._behind[self.state["divisors"][self._behind] != self._strength[self._behind]]
-
-    def _go_on(self) -> None:
-        if self.bounds_each:
-            super()._go_on()
-            return
-        self._take_marked()
-        self._halting, spent = SLOW_FAR, 0
-        for _ in range(ATTEMPTS):
-            self._catch_up()
-            if self._holds() and not self._pressing().size:
-                return
-            density, cost = self._choose(self.graph.arcs // PART_FAR - spent)
-            if cost:
-                self._spread(density)
-                self._halting, spent = SLOW_FAR, spent + cost
-            else:
-                self._sweep()
-                self._halting, spent = STUCK, 0
-
-    def _sweep(self) -> None:
-        """Bring all values up to date by few passes: by sending, if that is probably done at once, else by sweeps."""
-        sums, n, off = self._sums(), self.graph.vertices, self.program.off
-        self.program.off = self._lost  # a pass corrects the others
-        if sums.left + off <= SENT * self.program.enough(Sums(sums.total, 0.0, 0.0), 1.0):
-            self.program.off = off
-            super()._sweep()
-            return
-        values, residual, _, divisors = (array[:n] for array in self.state.arrays)
-        self.team.split(lambda a, b: np.add(values[a:b], residual[a:b], out=values[a:b]), n)
-        self.team.split(lambda a, b: np.copyto(divisors[a:b], self._strength[a:b]), n)
-        self._behind, self.program.off = self._behind[:0], 0.0
-        self._sweep_values(self._passes())
-        self.effort.affected += n
-
-    def _sweep_values(self, passes: Passes) -> None:
-        super()._sweep_values(passes)
-        self._expected = self._found
-
-    def _swept_enough(self) -> tuple[float, float]:
-        """Sweeps end with residuals that cancel, so the better bound holds. To send what is left takes one pass,
-        another sweep two.
+        `stretch`: as `Spreading.stretch` gives it. `loss`: of what is sent, that rounding may lose.
         """
-        allowed = self.program.enough(Sums(self._sums().total, 0.0, 0.0), 1.0)
-        return NEARLY * allowed, SENT * allowed
+        self._use(loss >= SINGLE)
+        given = (self._values, self._residual, self._divisors, strengths, *stretch, self._shares)
+        sent = float(sum(self._team.split(lambda a, b: deltas.take_residuals(a, b, *given), self._n)))
+        self._pass(False, NOTHING)
+        self.edges += self._arcs
+        return float(self._factor * sent * self._rounding)
 
-    def _pressing(self) -> Array:
-        """Vertices whose messages must be corrected at once."""
-        return self._behind[self._off()[1]] if self._behind.size else self._behind
+    def sweep(self, own: Array) -> float:
+        """Set one value after the other; returns the sum of all changes. `own`: what a vertex has without any edge."""
+        self._pass(True, own)
+        self.edges += self._arcs
+        return float(self._sums[2])
 
-    def _choose(self, most: int) -> tuple[float, int]:
-        """The density from which on vertices should send, and the cost of reading their lists: the edges that a pass
-        reads in that time.
-
-        The cost is at most `most`, and the lists fit in the table. Density 0: such vertices have less than half of what
-        is to be sent.
+    def balanced(self, balance: Callable[[float, float], float]) -> None:
+        """After a sweep, multiply values and shares by balance(the sum of values, the part of it at vertices that send
+        nothing).
         """
-        n, factor, amounts = self.graph.vertices, self.state.params[0], self.state["deltas"]
-        residual = self.state["residual"]
-        self.team.split(lambda a, b: np.abs(residual[a:b], out=amounts[a:b]), n)
-        lists, pressing, sums = self.ends_of("out"), self._pressing(), self._sums()
-        if self._behind.size:
-            amounts[self._behind] += self._off()[0] / factor
-        totals, edges, vertices = self._by_density(amounts, lists)
-        enough = self.program.enough(sums, ROOM) + self.program.off / factor
-        enough = max(enough, LEAST * self.program.allowed(sums.total + sums.surplus))
-        read = from_the_top(edges) + float((lists[1][pressing] - lists[0][pressing]).sum())
-        costs = read + sizes.now.lone_list * (from_the_top(vertices) + pressing.size)
-        at = needed = int(np.searchsorted(np.cumsum(totals), UNSENT * enough, side="right"))
-        while at < deltas.BINS and (read[at] > self._neighbours.capacity or costs[at] > most):
-            at += 1
-        if (
-            costs[at] > most
-            or read[at] > self._neighbours.capacity
-            or (at > needed and totals[at:].sum() < HALF * totals.sum())
-        ):
-            return 0.0, 0
-        if at == deltas.BINS:
-            return np.inf, int(costs[at])
-        # Vertices without edges cost nothing.
-        return float(np.ldexp(1.0, deltas.LOWEST + at - 1)), 1 + int(costs[at])
+        by = balance(float(self._sums[0]), float(self._sums[1]))
+        if by != 1:
+            self._team.split(lambda a, b: np.multiply(self._values[a:b], by, out=self._values[a:b]), self._n)
+            self._team.split(lambda a, b: np.multiply(self._shares[a:b], by, out=self._shares[a:b]), self._n)
 
-    def _by_density(self, amounts: Array, lists: tuple[Array, Array]) -> Array:
-        """Sums of amounts, edges and lists in bins of their density (`kernels/scores/deltas.py`)."""
+    def measure(self, own: Array) -> None:
+        """Set the residuals to what the values lack."""
+        self._share_values()  # shares that were multiplied since are rounded more than once
+        self._team.split(lambda a, b: deltas.lacks(a, b, self._values, self._residual, own), self._n)
+        self._pass(False, own)
+        self.edges += self._arcs
+        self.lost = self._factor * SINGLE * float(np.sum(self._values[: self._n])) if self._rounding == SINGLE else 0.0
 
-        def part(first: int, last: int) -> Array:
-            sums = np.zeros((3, deltas.BINS))
-            deltas.sort_by_density(first, last, amounts, *lists, *sums)
-            return sums
+    def share_out(self) -> None:
+        """Make the shares of all values, for sweeps and for measuring."""
+        self._use(self._single_suffices())
+        self._share_values()
 
-        total = np.zeros((3, deltas.BINS))
-        for sums in self.team.split(part, self.graph.vertices):
-            total += sums
-        return total
+    def _single_suffices(self) -> bool:
+        return False
 
-    def _spread(self, density: float) -> None:
-        """Let vertices with at least this density send, and send again whenever they reach it."""
-        n, (values, residual, amounts, divisors) = self.graph.vertices, self.state.arrays
-        whole, (factor, _, absorber) = self.ends_of("out"), self.state.params
-        self.team.split(lambda a, b: deltas.mark_dense(a, b, amounts, *whole, density, self._marks), n)
-        self._marks[self._pressing()] = 1
-        rows = self._take_marked()
-        if self._queue.size < n:
-            self._queue = np.empty(self._room, np.uint32)
-        held = (*self._neighbours.of(rows), self._neighbours.weights)
-        scores = (values, residual, divisors, self._strength, factor, absorber)
-        vertices, _, total = deltas.spread_held(
-            rows, density, sizes.now.settled_alone, *whole, *held, *scores, self._marks, self._queue
-        )
-        self.effort.affected += int(vertices)
-        self._lost += ROUNDING * float(total)
+    def _share_values(self) -> None:
+        given = (self._values, self._divisors, self._shares)
+        self._team.split(lambda a, b: deltas.share_values(a, b, *given), self._n)
+
+    def _use(self, single: bool) -> None:
+        """Hold shares in single precision, or in double. Weights may be of any size, so with them in double."""
+        whole = self._scores.state["deltas"]
+        single = single and not self._weighted
+        self._shares, self._rounding = (whole.view(np.float32), SINGLE) if single else (whole, EPSILON)
 
 
-def from_the_top(amounts: Array) -> Array:
-    """The sums of all that follow each entry, with itself; 0 at the end."""
-    return np.append(amounts[::-1].cumsum()[::-1], 0.0)
+class NearPasses(Passes):
+    """Passes over edges that are all near, in pieces of about equal size."""
+
+    def __init__(self, scores: ShiftedScores) -> None:
+        super().__init__(scores)
+        side = scores.graph.sides["in"]
+        begins, ends, sources, weights = side.arrays()
+        self._lists = (begins[: self._n], ends[: self._n], sources, weights if self._weighted else NO_WEIGHTS)
+        self._cuts = np.empty(2 + (side.slots + self._n) // sizes.now.ranked_piece, np.int64)
+        kernels.even_cuts(self._lists[0], side.slots, self._cuts)
+
+    def _pass(self, renews: bool, own: Array) -> None:
+        arrays, sums = (self._values, self._residual, self._shares, self._divisors), np.zeros(3)
+        state, params = for_kernels(arrays, self._factor, self._absorber, own, renews, sums)
+        edges, cuts = (0, self._lists[2].size, 0, 0, NO_MARKS, True), self._cuts
+
+        def piece(k: int) -> None:
+            given = (*edges, *self._lists, state, state, params, None, NO_QUEUE, 0)
+            kernels.sweep_range(cuts[k], cuts[k + 1], *given)
+
+        self._team.each(piece, cuts.size - 1)
+        self._sums = sums
+
+
+def for_kernels(
+    arrays: tuple[Array, ...], factor: float, absorber: int, own: Array, renews: bool, sums: Array
+) -> tuple[tuple[Array, Array], Any]:
+    """State and parameters of the passes in `kernels/scores/passes.py`. Residuals are sums in double precision."""
+    values, residual, shares, divisors = arrays
+    scored = (divisors, own, values, factor, absorber, renews)
+    return (residual, shares), (None, scored, sums, shares if renews else residual, residual)

@@ -1,8 +1,9 @@
 """Values and residuals on a graph that changes: a batch changes residuals only where its edges are (after Grapin).
 
-The scores of a program by deltas are x = values + the effect of the residuals r = b + A'values - values. A batch changes
-A, not the values, so it changes r by (A_new' - A_old') values, which is zero except at heads of the edges of vertices
-whose edges changed. All bounds are those of `programs/scores/deltas.py`; this file keeps r true, in three parts.
+The scores of a program by deltas are x = values + the effect of the residuals r = b + A'values - values. A batch
+changes A, not the values, so it changes r by (A_new' - A_old') values, which is zero except at heads of the edges of
+vertices whose edges changed. All bounds are those of `programs/scores/deltas.py`; this file keeps r true, in three
+parts.
 
 *Changed edges.* What a vertex has sent so far along a deleted edge is taken back, and is sent along an inserted one.
 

@@ -16,7 +16,7 @@ from isthmus.programs.scores.deltas import LivePageRank
 from isthmus.runtime.execute import execute
 from isthmus.runtime.options import quiet
 from isthmus.runtime.session import Session
-from isthmus.stream.maintain.score_passes import Collecting, Renewing
+from isthmus.stream.maintain.far_scores import Collecting, Renewing
 
 FACTOR, ABSORBER, VERTICES = 0.85, 3, 300
 POLICIES = ("auto", "filter", "emogi", "subway")
