@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -10,6 +11,7 @@ from tests import sides
 
 from isthmus.cache.chunks import LOST, Chunked
 from isthmus.cache.list_cache import ListCache
+from isthmus.cache.mover import Attached, Mover
 from isthmus.cache.ranking import Ranking
 from isthmus.engines.compaction import Compaction
 from isthmus.engines.engine import Task
@@ -17,6 +19,7 @@ from isthmus.engines.filter import Filter
 from isthmus.engines.zero_copy import ZeroCopy
 from isthmus.graph.lists import Lists
 from isthmus.graph.store.files import aligned_empty
+from isthmus.kernels.changing.packed_array import DELETE, INSERT, REWEIGH
 
 Kinds = tuple[Any, Any]  # dtypes of targets and of weights, or None
 KINDS: list[Kinds] = [(target, weight) for target in (np.uint32, np.uint64) for weight in (None, np.int32, np.float64)]
@@ -113,3 +116,37 @@ def assert_sound(chunks: Chunked) -> None:
             assert int(chunks.begins[key]) >= at and chunks.sizes[key] > 0
             at = int(chunks.begins[key]) + int(chunks.sizes[key])
         assert at - number * chunks.chunk <= chunks.used[number] <= chunks.chunk
+
+
+def check_patching(mover: Mover, team: Any) -> None:
+    """Only changed entries of a list are copied: a mark in a near list stays where nothing has changed. If the list is
+    not what it should have been before, all of it is copied.
+    """
+    chunks = Chunked(np.zeros(1600, np.uint8), 1, (np.uint32, np.int32), 8, team, np.empty(0, np.uint8))
+    chunks.attach(Attached(mover, lambda lists: lists.arrays))
+    chunks.begins[0], chunks.sizes[0], chunks.held[0] = 5, 8, 1
+    changes = SimpleNamespace(
+        cuts=np.array([0, 4]),
+        others=np.array([11, 13, 20, 21], np.uint32),
+        actions=np.array([DELETE, REWEIGH, INSERT, INSERT]),
+        positions=np.array([1, 3, -1, -1]),
+    )
+    targets, weights = np.zeros(60, np.uint32), np.zeros(60, np.int32)
+    targets[40:46], weights[40:46] = [10, 15, 12, 13, 14, 20], [1, 2, 3, 99, 5, 6]  # 11 has gone, and 15 has its place
+    targets[46], weights[46] = 21, 7
+
+    def refreshed(begin: int) -> tuple[list[int], list[int]]:
+        assert chunks.weights is not None
+        chunks.targets[5:11], chunks.weights[5:11] = [10, 11, 77, 13, 14, 15], [1, 2, 77, 4, 5, 6]
+        lists = (np.array([begin]), np.array([begin + 7]))
+        chunks.refresh(np.array([0]), np.array([0]), changes, 0, lists, targets, weights)
+        return chunks.targets[5:12].tolist(), chunks.weights[5:12].tolist()
+
+    assert refreshed(40) == ([10, 15, 77, 13, 14, 20, 21], [1, 2, 77, 99, 5, 6, 7]), "77 has not changed"
+    targets[50:57], weights[50:57] = targets[40:47], weights[40:47]
+    assert refreshed(50) == ([10, 15, 77, 13, 14, 20, 21], [1, 2, 77, 99, 5, 6, 7]), "wherever the list lies now"
+    changes.positions[:2] = 3, 1
+    assert refreshed(40) == ([10, 15, 12, 13, 14, 20, 21], [1, 2, 3, 99, 5, 6, 7]), "it had other entries there"
+    changes.positions[:2] = 1, 3
+    chunks.held[0] = 0
+    assert refreshed(40) == ([10, 15, 12, 13, 14, 20, 21], [1, 2, 3, 99, 5, 6, 7]) and chunks.held[0] == 1

@@ -15,17 +15,7 @@ import numpy as np
 from tests import cases
 
 import isthmus as ist
-from isthmus.devices.cuda.kernels import (
-    correction,
-    incremental,
-    lists,
-    measuring,
-    ptx,
-    rows,
-    skeleton,
-    use_counts,
-    uses,
-)
+from isthmus.devices.cuda.kernels import correction, incremental, lists, measuring, ptx, ranking, rows, skeleton
 from isthmus.engines.engine import Side
 from isthmus.programs.catalogue import ALGORITHMS
 from isthmus.programs.dependencies import Memoised
@@ -41,22 +31,23 @@ OF_VERTICES: dict[str, tuple[Any, ...]] = {
     "sort_range": (*[NUMBER] * 6, BYTES, FLAG, *LISTS, NUMBER, *SORTED),
     "sort_rows": (VERTICES, NUMBERS, NUMBERS, NUMBERS, NUMBER, *SORTED),
     "count_activity": (NUMBER, BYTES, FLAG, *LISTS, NUMBERS, NUMBER, NUMBER, NUMBER, NUMBERS, NUMBERS, NUMBERS),
+    "mark_others": (NUMBER, BYTES, FLAG, BYTES, BYTES, NUMBERS),
     "pack_marks": (BYTES, BYTES, NUMBERS),
     "fill": (NUMBERS, NUMBER),
     "take_deltas": (NUMBER, BYTES, FLAG, REALS, REALS, REALS),
 }
-# Uploaded rows; what a cache wants and has.
+# Uploaded rows; which lists a cache has chosen and holds.
 GIVEN, CACHED = (VERTICES, NUMBERS, NUMBERS, NUMBERS), (BYTES, BYTES, *LISTS)
 OF_LISTS: dict[str, tuple[Any, ...]] = {
     "sort_held": (VERTICES, VERTICES, *LISTS, NUMBER, *SORTED),
-    "sort_wanted": (*GIVEN, *CACHED, NUMBER, *SORTED),
-    "sort_wanted_range": (*[NUMBER] * 6, *CACHED, NUMBER, *SORTED),
+    "sort_chosen": (*GIVEN, *CACHED, NUMBER, *SORTED),
+    "sort_chosen_range": (*[NUMBER] * 6, *CACHED, NUMBER, *SORTED),
     "keep": (NUMBER, NUMBER, *SORTED, NUMBER, VERTICES, VERTICES, REALS, FLAG, VERTICES, REALS),
     "fetch": (NUMBER, NUMBER, *SORTED, NUMBER, NUMBER, VERTICES, VERTICES),
     "copy_lists": (NUMBER, NUMBERS, NUMBERS, NUMBERS, VERTICES, VERTICES),
     "take": (NUMBER, NUMBER, NUMBERS, NUMBERS, VERTICES, VERTICES),
     "put": (NUMBER, NUMBER, NUMBERS, NUMBERS, VERTICES, VERTICES),
-    "refresh": (
+    "patch_lists": (
         NUMBERS,
         NUMBERS,
         NUMBERS,
@@ -72,14 +63,6 @@ OF_LISTS: dict[str, tuple[Any, ...]] = {
         VERTICES,
         REALS,
     ),
-}
-OF_CACHE: dict[str, tuple[Any, ...]] = {
-    "heat": (NUMBER, BYTES, FLAG, BYTES),
-    "count_levels": (NUMBER, BYTES, *LISTS, NUMBER, NUMBERS),
-    "edges_on_level": (NUMBER, NUMBER, BYTES, *LISTS, NUMBER, NUMBER, NUMBERS),
-    "mark_hot": (NUMBER, NUMBER, BYTES, *LISTS, NUMBER, NUMBER, NUMBERS, NUMBER, BYTES),
-    "count_fresh": (NUMBER, BYTES, BYTES, *LISTS, NUMBERS),
-    "mark_others": (NUMBER, BYTES, FLAG, BYTES, BYTES, NUMBERS),
     "find_staying": (NUMBER, NUMBER, VERTICES, *CACHED, VERTICES, NUMBERS, NUMBERS),
     "place_staying": (
         NUMBER,
@@ -104,22 +87,30 @@ OF_CORRECTION: dict[str, tuple[Any, ...]] = {
     "orphan_children": (NUMBER, NUMBER, *SORTED, NUMBER, NUMBER, VERTICES, VERTICES, VERTICES, *LISTED),
     "give_up": (VERTICES, NUMBERS, VERTICES, FLAG, VERTICES, BYTES, VERTICES, NUMBERS, NUMBER, NUMBERS, NUMBER),
 }
-RANKED = (NUMBER, VERTICES, BYTES, *LISTS, NUMBER)  # where a side's keys begin, words, what is held, lists, the longest
-OF_USES: dict[str, tuple[Any, ...]] = {
-    "use_rows": (VERTICES, NUMBER, VERTICES),
-    "use_marked": (NUMBER, BYTES, FLAG, NUMBER, VERTICES),
-    "end_period": (VERTICES,),
-    "count_entries": (NUMBER, *RANKED, NUMBERS),
-    "find_level": (NUMBERS, NUMBER, NUMBERS),
-    "entries_on_level": (NUMBER, NUMBER, *RANKED, NUMBERS, NUMBERS),
-    "mark_candidates": (NUMBER, NUMBER, *RANKED, NUMBERS, NUMBERS, BYTES),
-    "take_room": (NUMBERS, NUMBERS),
-    "count_held": (VERTICES, VERTICES, VERTICES, NUMBERS),
-    "held_on_level": (VERTICES, VERTICES, VERTICES, NUMBERS, NUMBERS),
-    "mark_cold": (VERTICES, VERTICES, VERTICES, NUMBERS, NUMBERS, BYTES),
-    "heat": (VERTICES, VERTICES, np.empty(1, np.uint16)),
-    "move_words": (NUMBERS, NUMBERS, VERTICES),
-}
+ORDER = (NUMBER, NUMBER, NUMBER)
+
+
+def of_ranking(words: Any) -> dict[str, tuple[Any, ...]]:
+    """Kernels that rank lists, with words of this type: HyTGraph's have a byte, Grapin's four."""
+    ranked = (NUMBER, words, BYTES, *LISTS, NUMBER, ORDER)  # where a side's keys begin, words, held, lists, the longest
+    return {
+        "use_rows": (VERTICES, NUMBER, words, NUMBER),
+        "use_marked": (NUMBER, BYTES, FLAG, NUMBER, words, NUMBER),
+        "end_period": (words,),
+        "count_entries": (NUMBER, *ranked, NUMBERS),
+        "find_level": (NUMBERS, NUMBER, NUMBERS),
+        "entries_on_level": (NUMBER, NUMBER, *ranked, NUMBERS, NUMBERS),
+        "mark_candidates": (NUMBER, NUMBER, *ranked, NUMBERS, NUMBERS, BYTES),
+        "take_space": (NUMBERS, NUMBERS),
+        "count_new": (NUMBER, BYTES, BYTES, *LISTS, NUMBERS),
+        "count_held": (VERTICES, VERTICES, words, ORDER, NUMBERS),
+        "held_on_level": (VERTICES, VERTICES, words, ORDER, NUMBERS, NUMBERS),
+        "mark_cold": (VERTICES, VERTICES, words, ORDER, NUMBERS, NUMBERS, BYTES),
+        "heat": (VERTICES, words, np.empty(1, np.uint16)),
+        "move_words": (NUMBERS, NUMBERS, words),
+    }
+
+
 MEASURED = {
     "read_lines": (VERTICES, NUMBER, NUMBER, NUMBER, NUMBERS),
     "chase": (VERTICES, NUMBER, NUMBERS),
@@ -154,9 +145,9 @@ def of_vertices() -> Iterator[Kernel]:
     every = (
         (rows, OF_VERTICES),
         (lists, OF_LISTS),
-        (use_counts, OF_CACHE),
         (correction, OF_CORRECTION),
-        (uses, OF_USES),
+        (ranking, of_ranking(BYTES)),
+        (ranking, of_ranking(VERTICES)),
     )
     for module, kernels in ((each.build(), kernels) for each, kernels in every):
         for name, arguments in kernels.items():

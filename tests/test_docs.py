@@ -23,6 +23,7 @@ FOLDERS = ("src/isthmus", "tests", "docs", "benchmarks", "examples")  # paths in
 PARTS = "|".join(sorted(path.name for path in (ROOT / "src" / "isthmus").iterdir() if path.is_dir()))
 FILE = re.compile(r"`([\w./-]+\.py)\b[^`\n]*`")
 FOLDER = re.compile(rf"`((?:src|tests|docs|benchmarks|examples|{PARTS})/(?:[\w-]+/)*)`")
+LINK = re.compile(r"\]\((?:\.\./)+((?:src|tests|benchmarks|examples)/[^)#]+)\)")
 MODULE = re.compile(r"\b((?:isthmus|tests|benchmarks)(?:\.\w+){2,})")
 BEGIN, END = "<!-- table: python tests/test_docs.py -->\n", "<!-- end of table -->\n"
 
@@ -88,7 +89,7 @@ def missing(text: str) -> Iterator[str]:
     for name in FILE.findall(text):
         if not (is_there(name) if "/" in name else name in known):
             yield name
-    yield from (name for name in FOLDER.findall(text) if not is_there(name))
+    yield from (name for name in FOLDER.findall(text) + LINK.findall(text) if not is_there(name))
     yield from (name for name in MODULE.findall(text) if not is_module(name.split(".")))
 
 
@@ -106,8 +107,16 @@ def is_module(words: list[str]) -> bool:
 def test_a_file_that_does_not_exist_is_found() -> None:
     text = "`runtime/loop.py: Loop`, `loop.py`, `cache/`, isthmus.devices.choose and isthmus.memory.Budget exist"
     assert list(missing(text)) == []
-    text = "`runtime/desk.py`, `desk.py: Desk`, `kernels/cuda/`, isthmus.link.cuda and tests.none.such do not"
-    gone = ["runtime/desk.py", "desk.py", "kernels/cuda/", "isthmus.link.cuda", "tests.none.such"]
+    text = "`runtime/desk.py`, `desk.py: Desk`, `kernels/cuda/`, [this](../src/isthmus/none.py), "
+    text += "isthmus.link.cuda and tests.none.such do not"
+    gone = [
+        "runtime/desk.py",
+        "desk.py",
+        "kernels/cuda/",
+        "src/isthmus/none.py",
+        "isthmus.link.cuda",
+        "tests.none.such",
+    ]
     assert list(missing(text)) == gone
 
 

@@ -1,73 +1,28 @@
-"""The hot subgraph: what it holds is what far memory has, the hottest lists come first, and only chunks that lose lists
-move.
+"""Lists in chunks, as in Grapin's hot subgraph: it holds what far memory has, the hottest lists come first, and only
+chunks that lose lists move.
 """
 
 from __future__ import annotations
 
 import random
 from collections import deque
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from isthmus.cache.hot_subgraph import LEAST_SPARE, MOST_SPARE, VERTEX_BYTES, HotSubgraph
-from tests import sides
-from tests.cache.test_vertex_cache import DEGREES, ENGINES, GAPS, KINDS, iterate, team
+from tests import list_caches, sides
+from tests.list_caches import assert_sound
 
-from isthmus.cache.chunks import LOST, ChunkedLists, chunk_entries
-from isthmus.graph.store.files import aligned_empty
-from isthmus.kernels.cache import hot_lists
-
-__all__ = ["team"]  # a fixture
-
-
-def make(lists, capacity, team, names=("out",), dtypes=(np.uint32, None), **options):
-    """A cache with room for about so many entries."""
-    entry = sum(np.dtype(each).itemsize for each in dtypes if each is not None)
-    memory = aligned_empty(VERTEX_BYTES * len(names) * len(lists[0]) + capacity * entry, np.uint8)
-    return HotSubgraph(names, lists, memory, dtypes, team, **options)
+from isthmus.cache.chunks import Chunked, chunk_entries
+from isthmus.cache.list_cache import LEAST_SPARE, MOST_SPARE
+from isthmus.cache.mover import Attached, HostMover
+from isthmus.cache.ranking import USES
+from isthmus.graph.lists import Lists
 
 
-def assert_sound(cache):
-    """No list spans two chunks or overlaps another, chunks have few holes, and each knows its lists."""
-    chunks = cache.chunks
-    placed = np.flatnonzero(chunks.begins >= 0)
-    assert (
-        int((chunks.used - chunks.lost).sum())
-        == int(chunks.sizes[placed].sum())
-        <= chunks.capacity
-        <= chunks.targets.size
-    )
-    assert (chunks.lost <= chunks.chunk // LOST).all() and (chunks.lost >= 0).all()
-    assert (chunks.held[chunks.begins < 0] == 0).all() and (chunks.sizes[chunks.begins < 0] == 0).all()
-    assert sorted(key for members in chunks.members for key in members.tolist()) == placed.tolist()
-    for number, members in enumerate(chunks.members):
-        at = number * chunks.chunk
-        for key in members.tolist():
-            assert int(chunks.begins[key]) >= at and chunks.sizes[key] > 0
-            at = int(chunks.begins[key]) + int(chunks.sizes[key])
-        assert at - number * chunks.chunk <= chunks.used[number] <= chunks.chunk
-
-
-@settings(max_examples=80, deadline=None)
-@given(
-    kind=st.sampled_from(KINDS),
-    capacity=st.sampled_from([0, 8, 21, 64, 101, 500, 2500]),
-    engine=st.sampled_from(list(ENGINES)),
-    interval=st.sampled_from([0.0, 0.2, 1.0]),
-    rounds=st.lists(st.tuples(st.sets(st.integers(0, len(DEGREES) - 1)), st.booleans()), min_size=1, max_size=10),
-    gaps=st.sampled_from([None, GAPS]),
-)
-def test_served_and_brought_are_all_active_edges_each_once(team, kind, capacity, engine, interval, rounds, gaps):
-    """In a run on one snapshot, after any sequence of iterations."""
-    far = sides.far(DEGREES, *kind, gaps=gaps)
-    cache = make([far.side.lists], capacity, team, dtypes=kind, interval=interval)
-    for active, dense in rounds:
-        served, brought = iterate(cache, far, active, dense, engine)
-        assert served + brought == far.edges(active)
-        assert_sound(cache)
+def make(lists, capacity, team, **options):
+    return list_caches.make(lists, capacity, team, USES, **options)
 
 
 class Plain:
@@ -95,7 +50,7 @@ class Plain:
             found.append((lists, targets, (3 * targets.astype(np.int64) + 1).astype(np.float64)))
         return found
 
-    def wanted(self, held, capacity, longest):
+    def hottest(self, held, capacity, longest):
         """Keys in order of hotness, held ones before others, then shorter ones, then by number, as far as they fit."""
 
         def rank(key):
@@ -119,14 +74,16 @@ class Plain:
 
 @pytest.mark.parametrize("seed", range(40))
 def test_any_sequence_of_batches(team, seed):
-    """It agrees with a dictionary: contents, ranks, bounds; chunks without a change keep every byte and place."""
+    """It agrees with a dictionary in contents, ranks and bounds; chunks without a change keep every byte and place."""
     draw = random.Random(seed)
     capacity = draw.choice([0, 16, 80, 256])
     plain = Plain(draw, draw.choice([1, 5, 40]))
     arrays = plain.arrays()
-    cache = make([each[0] for each in arrays], capacity, team, ("out", "in"), (np.uint32, np.float64), interval=None)
+    cache = make(
+        [each[0] for each in arrays], capacity, team, names=("out", "in"), kinds=(np.uint32, np.float64), interval=None
+    )
     chunks = cache.chunks
-    key_of = {(side, v): side * cache.room + v for side, v in plain.lists}
+    key_of = {(side, v): side * cache.side_keys + v for side, v in plain.lists}
     for _ in range(draw.randrange(1, 9)):
         for side, name in enumerate(cache.names):
             for rows in ([v for v in range(plain.vertices) if draw.random() < 0.3] for _ in range(draw.randrange(3))):
@@ -143,18 +100,18 @@ def test_any_sequence_of_batches(team, seed):
             chunks.begins.copy(),
             [set(m.tolist()) for m in chunks.members],
         )
-        expected = plain.wanted(held, cache.capacity, chunks.chunk)
+        expected = plain.hottest(held, cache.capacity, chunks.chunk)
         fresh = cache.replace(
             [each[0] for each in arrays],
             [np.array([v for s, v in changed if s == side], np.int64) for side in range(2)],
         )
         for side, (lists, targets, weights) in enumerate(arrays):
-            mine = fresh[(fresh >= side * cache.room) & (fresh < (side + 1) * cache.room)]
-            chunks.load(mine, side * cache.room, lists.arrays, targets, weights)
-        assert_sound(cache)
+            mine = fresh[(fresh >= side * cache.side_keys) & (fresh < (side + 1) * cache.side_keys)]
+            chunks.load(mine, side * cache.side_keys, lists.arrays, targets, weights)
+        assert_sound(cache.chunks)
         now = {key for key in plain.lists if chunks.held[key_of[key]]}
         assert now <= expected
-        for left_out in expected - now:  # only where no chunk has room
+        for left_out in expected - now:  # only where no chunk has space
             assert len(plain.lists[left_out]) > (chunks.chunk - chunks.used).max(initial=0)
         for side, v in now:
             at, row = int(chunks.begins[key_of[side, v]]), plain.lists[side, v]
@@ -173,8 +130,8 @@ def test_any_sequence_of_batches(team, seed):
             }
             plain.uses |= {key: deque([0], 4) for key in plain.lists if key not in plain.uses}
             cache.grow(plain.vertices)
-            key_of = {(side, v): side * cache.room + v for side, v in plain.lists}
-            assert_sound(cache)
+            key_of = {(side, v): side * cache.side_keys + v for side, v in plain.lists}
+            assert_sound(cache.chunks)
 
 
 def assert_untouched_stay(chunks, before, gone):
@@ -190,8 +147,8 @@ def assert_untouched_stay(chunks, before, gone):
 
 @pytest.mark.parametrize("seed", range(30))
 def test_lists_that_are_kept_when_they_are_read(team, seed):
-    """What is held is as it is now, though lists change; a list that is read and finds room is held; the coldest make
-    room.
+    """What is held is as it is now, though lists change; a list that is read and finds space is held; the coldest
+    make space.
     """
     draw = random.Random(seed)
     capacity, plain = draw.choice([0, 16, 80, 256]), Plain(draw, 30)
@@ -200,8 +157,8 @@ def test_lists_that_are_kept_when_they_are_read(team, seed):
         [each[0] for each in arrays],
         capacity,
         team,
-        ("out", "in"),
-        (np.uint32, np.float64),
+        names=("out", "in"),
+        kinds=(np.uint32, np.float64),
         interval=None,
         on_read=True,
     )
@@ -209,14 +166,14 @@ def test_lists_that_are_kept_when_they_are_read(team, seed):
 
     def load(fresh):
         for side, (lists, targets, weights) in enumerate(arrays):
-            mine = fresh[(fresh >= side * cache.room) & (fresh < (side + 1) * cache.room)]
-            chunks.load(mine, side * cache.room, lists.arrays, targets, weights)
+            mine = fresh[(fresh >= side * cache.side_keys) & (fresh < (side + 1) * cache.side_keys)]
+            chunks.load(mine, side * cache.side_keys, lists.arrays, targets, weights)
 
     def assert_current():
-        assert_sound(cache)
-        assert (chunks.wanted == chunks.held).all() and (chunks.held == (chunks.begins >= 0)).all()
+        assert_sound(cache.chunks)
+        assert (chunks.chosen == chunks.held).all() and (chunks.held == (chunks.begins >= 0)).all()
         for key in np.flatnonzero(chunks.held).tolist():
-            at, row = int(chunks.begins[key]), plain.lists[divmod(key, cache.room)]
+            at, row = int(chunks.begins[key]), plain.lists[divmod(key, cache.side_keys)]
             assert chunks.targets[at : at + len(row)].tolist() == row
             assert chunks.weights[at : at + len(row)].tolist() == [3 * e + 1 for e in row]
 
@@ -228,7 +185,7 @@ def test_lists_that_are_kept_when_they_are_read(team, seed):
             load(cache.admit(name, rows, lengths))
             assert_current()
             for v, length in zip(rows.tolist(), lengths.tolist(), strict=True):
-                if cache.replacements and 0 < length <= chunks.chunk and not chunks.held[cache.offset(name) + v]:
+                if cache.refreshes and 0 < length <= chunks.chunk and not chunks.held[cache.offset(name) + v]:
                     assert cache._with_slack(np.array([length])) > (chunks.chunk - chunks.used).max(initial=0)
         changed = [key for key in plain.lists if draw.random() < 0.1]
         plain.lists |= {key: plain.some() for key in changed}
@@ -273,49 +230,29 @@ def test_space_within_and_across_chunks_becomes_one(team):
     cache.use("out", np.arange(16))
     cache.chunks.load(cache.replace([lists]), 0, lists.arrays, targets, targets)
     assert cache.chunks.used.tolist()[:3] == [32, 32, 0]
-    cache.chunks.wanted[:] = 0
-    cache.chunks.wanted[[0, 2, 4, 6, 8, 10, 12, 14, 16]] = 1
-    lengths = lists.degrees().astype(np.uint32)
-    cache.chunks.used[2:] = 32  # no other chunk has room
-    assert cache.chunks.replace(lengths, cache.uses.heat, np.empty(0, np.int64)).tolist() == [16]
+    found = np.zeros(17, np.uint8)
+    found[[0, 2, 4, 6, 8, 10, 12, 14, 16]] = 1
+    cache.chunks.used[2:] = 32  # no other chunk has space
+    assert cache.chunks.replace(found, [lists], cache.counts.heat, np.empty(0, np.int64)).tolist() == [16]
     assert sorted(cache.chunks.used.tolist()[:2]) == [32, 32]
     for v in range(0, 16, 2):
         at = int(cache.chunks.begins[v])
         assert cache.chunks.targets[at : at + 4].tolist() == targets[4 * v : 4 * v + 4].tolist()
 
 
-def test_uses_are_counted_over_four_periods_and_stay_at_the_largest(team):
-    lists = sides.lists_of([1])
-    cache = make([lists], 80, team, interval=None)
-    row = np.array([0], np.uint32)
-    for count in (300, 2, 0, 1):
-        for _ in range(count):
-            cache.use("out", row)
-        if count != 1:
-            cache.end_period()
-    assert cache.uses.words.view(np.uint8).tolist() == [255, 2, 0, 1]
-    cache.end_period()
-    assert cache.uses.words.view(np.uint8).tolist() == [2, 0, 1, 0]
-    assert hot_lists.LEVELS == 2 * (4 * 255 + 1) * 33
-
-
 @pytest.mark.parametrize(
     ("capacity", "longest", "chunk"), [(12800, 10, 100), (12800, 400, 400), (12800, 99999, 1600), (3, 5, 1), (0, 9, 1)]
 )
-def test_chunks_have_room_for_the_longest_list(capacity, longest, chunk):
+def test_chunks_fit_the_longest_list(capacity, longest, chunk):
     assert chunk_entries(capacity, longest) == chunk
 
 
-def test_forgotten(team):
-    far = sides.far(DEGREES)
-    cache = make([far.side.lists], 3000, team, dtypes=(np.uint32, np.int32), interval=0.0)
-    everyone = range(len(DEGREES))
-    iterate(cache, far, everyone)
-    assert iterate(cache, far, everyone) == (far.edges(everyone), sides.Edges())
+def test_forgotten_lists_lose_their_places(team):
+    cache, *_ = filled(team, [5] * 30, 3000)
+    assert cache.chunks.held.any()
     cache.forget()
-    assert_sound(cache)
-    assert iterate(cache, far, everyone)[0] == sides.Edges()
-    assert cache.facts() == {"refreshes": 3}
+    assert_sound(cache.chunks)
+    assert (cache.chunks.begins == -1).all() and not cache.chunks.used.any() and not cache.chunks.chosen.any()
 
 
 @pytest.mark.parametrize("entry_bytes", [10_000, 1_000, 100, 0, -5])
@@ -333,17 +270,17 @@ def test_lists_give_way_to_more_vertices(team, entry_bytes, on_read):
         fresh = cache.admit("out", everyone, lists.degrees()) if on_read else cache.replace([lists])
         cache.chunks.load(fresh, 0, lists.arrays, targets, targets[:0])
 
-    cache.replacements += 1  # the first lists that are read are not the last
+    cache.refreshes += 1  # the first lists that are read are not the last
     bring()
     held = int(cache.chunks.held.sum())
     cache.grow(230, entry_bytes)
-    assert cache.bytes <= max(0, min(entry_bytes, before - 200 * VERTEX_BYTES)) + 230 * VERTEX_BYTES
-    assert_sound(cache)
+    assert cache.bytes <= max(0, min(entry_bytes, before - 200 * USES.index_bytes)) + 230 * USES.index_bytes
+    assert_sound(cache.chunks)
     assert held > 0 and (int(cache.chunks.held.sum()) == held) == (entry_bytes > 1_600)
     lists = sides.lists_of([*degrees, *[2] * 30])
     targets, everyone = np.arange(lists.slots, dtype=np.uint32), np.arange(230, dtype=np.uint32)
     bring()
-    assert_sound(cache)
+    assert_sound(cache.chunks)
     assert (int(cache.chunks.held.sum()) > 0) == (entry_bytes >= cache.chunks.chunk * cache.chunks.entry)
     for v in np.flatnonzero(cache.chunks.held).tolist():
         at = int(cache.chunks.begins[v])
@@ -351,12 +288,12 @@ def test_lists_give_way_to_more_vertices(team, entry_bytes, on_read):
         assert cache.chunks.targets[at : at + row.size].tolist() == row.tolist()
 
 
-def filled(team, degrees, capacity, dtypes=(np.uint32, np.int32)):
-    """A cache that keeps lists when they are read, with as many of these as find room; and lists, targets, weights."""
+def filled(team, degrees, capacity, kinds=(np.uint32, np.int32)):
+    """A cache that keeps lists when they are read, with as many of these as fit; and lists, targets, weights."""
     lists = sides.lists_of(degrees)
     targets = np.arange(lists.slots, dtype=np.uint32) + 1000
     weights = -targets.astype(np.int32)
-    cache = make([lists], capacity, team, dtypes=dtypes, interval=None, on_read=True)
+    cache = make([lists], capacity, team, kinds=kinds, interval=None, on_read=True)
     cache.replace([lists])
     everyone = np.arange(len(degrees), dtype=np.uint32)
     cache.use("out", everyone)
@@ -371,15 +308,15 @@ def filled(team, degrees, capacity, dtypes=(np.uint32, np.int32)):
     grown=st.dictionaries(st.integers(0, 59), st.integers(1, 60), max_size=30),
     shrunk=st.sets(st.integers(0, 59), max_size=20),
 )
-def test_lists_that_outgrow_their_places_move_with_what_they_hold(team, degrees, capacity, grown, shrunk):
+def test_lists_that_outgrow_their_places_move_with_their_content(team, degrees, capacity, grown, shrunk):
     """Nothing is read from far memory for them, a list that is longer than a chunk goes, and memory is kept."""
     cache, lists, targets, weights = filled(team, degrees, capacity)
     chunks, held = cache.chunks, cache.chunks.held.copy()
     now = [0 if v in shrunk else degree + grown.get(v, 0) for v, degree in enumerate(degrees)]
     changed = np.array([v for v, degree in enumerate(degrees) if now[v] != degree], np.int64)
     fresh = cache.replace([sides.lists_of(now)], [changed])
-    assert_sound(cache)
-    assert (chunks.wanted == chunks.held).all() and set(fresh.tolist()) == {
+    assert_sound(cache.chunks)
+    assert (chunks.chosen == chunks.held).all() and set(fresh.tolist()) == {
         v for v in changed.tolist() if chunks.held[v]
     }
     for v in np.flatnonzero(chunks.held).tolist():
@@ -391,10 +328,9 @@ def test_lists_that_outgrow_their_places_move_with_what_they_hold(team, degrees,
 
 def eight_full_chunks(team, lengths):
     """Lists that fill eight chunks of 40 entries; entry e of all has target e."""
-    chunks, lengths = (
-        ChunkedLists(np.zeros(320 * 4, np.uint8), len(lengths), (np.uint32, None), 40, team),
-        np.array(lengths),
-    )
+    chunks = Chunked(np.zeros(320 * 4, np.uint8), len(lengths), (np.uint32, None), 40, team, np.empty(0, np.uint8))
+    chunks.attach(Attached(HostMover(team), lambda lists: lists.arrays))
+    lengths = np.array(lengths)
     ends, targets = np.cumsum(lengths), np.arange(320, dtype=np.uint32)
     chunks.load(chunks.admit(np.arange(lengths.size), lengths), 0, (ends - lengths, ends), targets, targets)
     assert chunks.held.all() and chunks.used.tolist() == [40] * 8
@@ -403,14 +339,14 @@ def eight_full_chunks(team, lengths):
 
 def assert_moved(chunks, keys, sizes, begins, lengths):
     """These lists have places of these sizes, and still hold targets from `begins` on."""
-    assert_sound(SimpleNamespace(chunks=chunks))
+    assert_sound(chunks)
     assert chunks.sizes[keys].tolist() == sizes and chunks.held[keys].all()
     for key, begin, length in zip(keys, begins, lengths, strict=True):
         at = int(chunks.begins[key])
         assert chunks.targets[at : at + length].tolist() == list(range(begin, begin + length))
 
 
-def test_short_lists_move_though_a_longer_one_finds_no_room(team):
+def test_short_lists_move_though_a_longer_one_does_not_fit(team):
     """The longest one goes, and the others move to its place and to those that they leave."""
     chunks = eight_full_chunks(team, [30, *[10] * 29])
     assert sorted(chunks.move(np.array([0, 1, 2, 3]), np.array([40, 12, 12, 12])).tolist()) == [1, 2, 3]
@@ -418,7 +354,7 @@ def test_short_lists_move_though_a_longer_one_finds_no_room(team):
     assert chunks.begins[0] == -1 and chunks.held.sum() == 29
 
 
-def test_many_lists_without_room_go_before_one_moves(team):
+def test_many_lists_without_space_go_before_one_moves(team):
     """More of them than there are rounds: each leaves one entry, and the list behind them needs twelve."""
     chunks = eight_full_chunks(team, [*[1] * 40, *[10] * 28])
     assert chunks.move(np.array([*range(12), 40]), np.array([*[40] * 12, 12])).tolist() == [40]
@@ -433,11 +369,11 @@ def test_a_long_list_moves_to_where_another_was(team):
 
 
 def test_lists_move_to_space_that_was_lost_in_chunks(team):
-    """Every chunk has lost two entries, too few to compact it; together there is room for a list, and none has to
+    """Every chunk has lost two entries, too few to compact it; together there is space for a list, and none has to
     go.
     """
     chunks = eight_full_chunks(team, [32, 2, 2, 2, 2] * 8)
-    chunks.wanted[1::5] = 0
+    chunks.chosen[1::5] = 0
     chunks.drop(np.arange(1, 40, 5))
     assert chunks.used.tolist() == [40] * 8 and chunks.lost.tolist() == [2] * 8
     assert chunks.move(np.array([22]), np.array([4])).tolist() == [22]
@@ -446,7 +382,7 @@ def test_lists_move_to_space_that_was_lost_in_chunks(team):
 
 
 @pytest.mark.parametrize("uses", [0, 1, 3])
-def test_room_is_made_among_equally_hot_lists_of_one_length(team, uses):
+def test_space_is_freed_among_equally_hot_lists_of_one_length(team, uses):
     """Only as much as is needed: not all lists of the level that no longer fits go."""
     cache, lists, _, _ = filled(team, [5] * 300, 640)
     for _ in range(uses):
@@ -457,11 +393,11 @@ def test_room_is_made_among_equally_hot_lists_of_one_length(team, uses):
     cache.replace([lists])
     left = int(cache.chunks.sizes.sum())
     assert cache.capacity // MOST_SPARE - 5 < left <= cache.capacity - cache.capacity // LEAST_SPARE
-    assert_sound(cache)
+    assert_sound(cache.chunks)
 
 
 def coldest(cache, capacity):
-    return cache.uses.coldest(cache.chunks.members, cache.chunks.sizes, capacity)
+    return cache.counts.coldest(cache.chunks.members, cache.chunks.sizes, capacity)
 
 
 @settings(max_examples=60, deadline=None)
@@ -482,7 +418,7 @@ def test_the_coldest_go(team, lengths, levels, capacity):
     assert cold <= held and sum(int(sizes[v]) for v in stay) <= capacity
 
     def rank(v):
-        return int(cache.uses.words[v]), -int(sizes[v]).bit_length()
+        return int(cache.counts.words[v]), -int(sizes[v]).bit_length()
 
     if cold:
         best = max(rank(v) for v in cold)
@@ -504,34 +440,25 @@ def test_nothing_to_hold(team):
                 assert cache.admit("out", everyone, lists.degrees()).size == 0 and cache.fill([lists]).size == 0
             cache.grow(len(degrees) + 5)
             cache.end_period()
-            assert_sound(cache)
-            assert not cache.chunks.held.any() and cache.bytes <= VERTEX_BYTES * (len(degrees) + 5) + 4 * capacity
+            assert_sound(cache.chunks)
+            assert not cache.chunks.held.any() and cache.bytes <= USES.index_bytes * (len(degrees) + 5) + 4 * capacity
 
 
 def test_sums_of_entries_have_64_bits(team):
-    """Lists of more than 2**32 entries together: neither the candidates nor what goes depends on a sum that has
-    wrapped.
-    """
-    lists = sides.lists_of([1] * 9)
+    """Lists of more than 2**32 entries together: which are chosen, or dropped, depends on no sum that has wrapped."""
+    lists, long = sides.lists_of([1] * 9), Lists.of(np.arange(10) * 3_000_000_000)
+    everyone = np.arange(9, dtype=np.uint32)
     for on_read in (False, True):
         cache = make([lists], 512, team, interval=None, on_read=on_read)
         cache.replace([lists])
-        everyone = np.arange(9, dtype=np.uint32)
         cache.use("out", everyone)
         cache.use("out", everyone[4:])
-        lengths = np.full(9, 3_000_000_000, np.uint32)
         if not on_read:
-            cache.chunks.chunk = 1 << 40
-            cache.uses.choose(
-                [lists], lengths, cache.chunks.held, cache.chunks.chunk, 17_000_000_000, cache.chunks.wanted
-            )
-            assert np.flatnonzero(cache.chunks.wanted).tolist() == [4, 5, 6, 7, 8]
-            cache.uses.choose(
-                [lists], lengths, cache.chunks.held, cache.chunks.chunk, 20_999_999_999, cache.chunks.wanted
-            )
-            assert np.flatnonzero(cache.chunks.wanted).tolist() == [0, 4, 5, 6, 7, 8]
+            for capacity, expected in ((17_000_000_000, [4, 5, 6, 7, 8]), (20_999_999_999, [0, 4, 5, 6, 7, 8])):
+                found = cache.counts.choose([long], cache.chunks.held, 1 << 40, capacity)
+                assert np.flatnonzero(found).tolist() == expected
         else:
             cache.admit("out", everyone, np.ones(9, np.int64))
-            cache.chunks.sizes[:] = lengths
+            cache.chunks.sizes[:] = 3_000_000_000
             assert sorted(coldest(cache, 17_000_000_000).tolist()) == [0, 1, 2, 3]
             assert len(coldest(cache, 20_999_999_999)) == 3 and len(coldest(cache, 8_999_999_999)) == 7

@@ -12,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests import sides
 
+from isthmus.cache.mover import HostMover
 from isthmus.cache.partition_cache import BETTER, PartitionCache
 from isthmus.engines.engine import Task
 from isthmus.engines.filter import Filter
@@ -277,6 +278,40 @@ def test_threads_that_keep_at_once(team, often):
     served, brought, _ = iterate(cache, far, range(60), team)
     assert served + brought == far.edges(range(60))
     assert parts == 60
+
+
+class Interrupted(HostMover):
+    """Calls `meanwhile` once, before it copies."""
+
+    meanwhile = None
+
+    def copy(self, *given):
+        meanwhile, self.meanwhile = self.meanwhile, None
+        if meanwhile is not None:
+            meanwhile()
+        super().copy(*given)
+
+
+def test_a_place_that_is_being_filled_keeps_its_partition(team):
+    """While one thread copies a partition, another brings a partition that is used far more often."""
+    far, engine = sides.far([60, 60], partition=60 * 8), Filter()
+    cache, mover, frontier = make(far, 1), Interrupted(team), far.frontier(None)
+    cache.attach(mover, lambda lists: lists.arrays)
+
+    def keep(p):
+        for delivery in engine.deliver(Task(engine, far.side, np.array([p])), frontier, far.link, far.buffer, 0):
+            cache.keep(delivery)
+
+    mover.meanwhile = lambda: [keep(1) for _ in range(9)]
+    keep(0)
+    assert mover.meanwhile is None
+    activity = frontier.activity(far.side.partitions, far.side.lists, 4, 4, BLOCK, team)
+    held, others = cache.held(far.side, activity, frontier)
+    assert sides.delivered(held, frontier) == far.edges([0])
+    assert others.edges.tolist() == [0, 60]
+    cache.refresh(frontier)
+    keep(1)
+    assert sides.delivered(cache.held(far.side, activity, frontier)[0], frontier) == far.edges([1]), "later it goes"
 
 
 def test_edges_beyond_32_bits(team):

@@ -23,7 +23,7 @@ from tests.gpus import LazyCard
 
 import isthmus as ist
 from isthmus.devices.cuda import device as cuda_device
-from isthmus.devices.cuda import frontier, gpu_space, list_mover, vertex_cache
+from isthmus.devices.cuda import frontier, gpu_space, list_mover, ranking
 from isthmus.kernels.compile import cuda_module
 
 CASES = {case.name: case for case in kinds.cases()}
@@ -79,7 +79,7 @@ def tight(sized: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     sized(smallest_partition=4096, least_buffer=1024, few_edges=16, alone=64, piece=300, smallest_queue=3)
     monkeypatch.setattr(gpu_space, "ROOM", 50)
     monkeypatch.setattr(list_mover, "WINDOW", 70)
-    monkeypatch.setattr(vertex_cache, "AT_ONCE", 60)
+    monkeypatch.setattr(ranking, "AT_ONCE", 60)
 
 
 @pytest.fixture

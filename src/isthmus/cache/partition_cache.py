@@ -45,6 +45,7 @@ class PartitionCache(Cache):
         self._owners: list[tuple[int, int]] = []  # of each place: side, partition
         self._worth = np.zeros(self.room, np.int64)  # of each place: uses of the partition in it
         self._serving = np.zeros(self.room, np.bool_)  # places that this iteration works on
+        self._filling = np.zeros(self.room, np.bool_)  # places that a thread copies a partition to
         self._lock = threading.Lock()
         self._engine = Held()
         self._copy: Copy = copy_part
@@ -63,6 +64,7 @@ class PartitionCache(Cache):
         for places in self._places:
             places[:] = NONE
         self._owners.clear()
+        self._filling[:] = False
 
     def held(self, side: Side, activity: Activity, frontier: Frontier) -> tuple[list[Delivery], Activity]:
         number = self._sides[side.name]
@@ -104,6 +106,7 @@ class PartitionCache(Cache):
                 at = begin - int(ranges.weight_base[k])
                 self._copy(self._weights, place * (self._weight_zone // side.weight_width), delivery.weights, at, size)
             self._places[number][p] = place
+            self._filling[place] = False
 
     def _place_for(self, side: int, p: int) -> int:
         """The place to keep a partition in, or NONE; a place that changes its partition serves no hits until it is
@@ -118,13 +121,13 @@ class PartitionCache(Cache):
             if place < self.room:
                 self._owners.append((side, p))
             else:
-                worth = np.where(self._serving, np.iinfo(np.int64).max - BETTER, self._worth)
+                worth = np.where(self._serving | self._filling, np.iinfo(np.int64).max - BETTER, self._worth)
                 place = int(worth.argmin())
                 if uses[p] < worth[place] + BETTER:
                     return NONE
                 other, q = self._owners[place]
                 self._places[other][q] = NONE
                 self._owners[place] = (side, p)
-            self._places[side][p] = COMING
+            self._places[side][p], self._filling[place] = COMING, True
             self._worth[place] = uses[p]
             return place

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -35,10 +35,10 @@ class Side:
     shares: bool = True  # lists that lie in the same block are read together
     all_active: Activity | None = None  # the activity when all vertices are active, computed once
     last_edges: Array | None = None  # active edges of each partition one iteration ago
+    entry_bytes: int = field(init=False)  # of a target and its weight
 
-    @property
-    def entry_bytes(self) -> int:
-        return self.width + self.weight_width
+    def __post_init__(self) -> None:
+        self.entry_bytes = self.width + self.weight_width
 
 
 @dataclass

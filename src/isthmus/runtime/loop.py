@@ -68,6 +68,8 @@ class Loop:
         reruns = may_rerun(program, self.pipeline.sides)
         self.again: Mapping[str, int] = recipe.further_runs if reruns else {}
         self.recompute = recipe.recompute and reruns and not program.levels and not self.again
+        settles = recipe.settle and program.settles != 0 and program.max_iter is None
+        self.may_settle = settles and len(self.pipeline.sides) == 1 and self.pipeline.memory is not None
         queue = self.staying is not None and reruns
         self.frontier.loose = bool(self.again) or self.recompute or queue
         if not recipe.bottom_up:
@@ -118,7 +120,7 @@ class Loop:
         self.learn(record)
         if self.checkpoint is not None and self.checkpoint.due():
             self.checkpoint.write(self.number)
-        if self.settling is None and self.may_settle() and should_settle(self.trace, self.pipeline.sides[0]):
+        if self.settling is None and self.may_settle and should_settle(self.trace, self.pipeline.sides[0]):
             self.begin_to_settle()
 
     # Cached lists, served before any transfer
@@ -132,15 +134,18 @@ class Loop:
         """Run the active vertices whose lists are in the cache; returns a frontier of the others."""
         start = clock()
         misses, hits = self.pipeline.cache.serve(self.frontier, self.sides[0])
-        record.decide += clock() - start
-        self.run_held(hits, record)
-        start = clock()
+        if (first := next(hits, None)) is not None:
+            record.decide += clock() - start
+            self.run_held(itertools.chain([first], hits), record)
+            start = clock()
         self.pipeline.cache.refresh(self.frontier)
         record.decide += clock() - start
         return misses
 
     def serve_again(self, record: Iteration) -> None:
         """Run cached vertices that were marked during this iteration once more, without a transfer."""
+        if "cache" not in self.again:
+            return
         for _ in range(self.further_runs().get("cache", 0)):
             marked = [delivery for delivery in self.pipeline.cache.everything() if self.take_marked(delivery)]
             if not marked:
@@ -154,15 +159,12 @@ class Loop:
         return marked is not None
 
     def run_held(self, hits: Iterator[Delivery], record: Iteration) -> None:
-        """Run deliveries from the cache."""
+        """Run deliveries from the cache, of which there is at least one."""
         deliveries = self.counted(hits, record)
-        first = next(deliveries, None)
-        if first is not None:
-            work = HeldWork(
-                itertools.chain([first], deliveries), self.frontier, self.pipeline, record, self.unused, self.clock
-            )
-            schedule = Plain([0], alone=self.clock.in_order)
-            self.execute(InlineExecutor(schedule, work, self.worker, UnitStates(1), self.pipeline.readers), record)
+        all_of_them = itertools.chain([next(deliveries)], deliveries)  # the edges of the first say how many threads run
+        work = HeldWork(all_of_them, self.frontier, self.pipeline, record, self.unused, self.clock)
+        schedule = Plain([0], alone=self.clock.in_order)
+        self.execute(InlineExecutor(schedule, work, self.worker, UnitStates(1), self.pipeline.readers), record)
 
     def counted(self, hits: Iterator[Delivery], record: Iteration) -> Iterator[Delivery]:
         """Deliveries from the cache, counted as they are taken."""
@@ -352,16 +354,6 @@ class Loop:
         self.profile = corrected(calibrated, self.profile, seen)
 
     # Settling: partitions run until nothing changes inside
-
-    def may_settle(self) -> bool:
-        program, pipeline = self.program, self.pipeline
-        return (
-            self.recipe.settle
-            and program.settles != 0
-            and program.max_iter is None
-            and len(pipeline.sides) == 1
-            and pipeline.memory is not None
-        )
 
     def begin_to_settle(self) -> None:
         """Switch from iterations to settling. Settling uses all memory for edges, so the cache is emptied."""

@@ -195,8 +195,8 @@ def test_estimates_on_the_processor(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_estimates_on_a_gpu() -> None:
     assert on_gpu(LOAD, COSTS, 10**9) == pytest.approx(3.5 + 0.5 + 1 + 4 * 2)
-    assert on_gpu(LOAD, COSTS, 10**6) == pytest.approx(5.1 + 0.5 + 4 * 2)
-    assert on_gpu(LOAD, replace(COSTS, bandwidth=1e6), 10**6) == pytest.approx(5.1 + 0.5 + 4 * 16)
+    assert on_gpu(LOAD, COSTS, 10**6) == pytest.approx(5.6 + 0.5 + 4 * 2)
+    assert on_gpu(LOAD, replace(COSTS, bandwidth=1e6), 10**6) == pytest.approx(5.6 + 0.5 + 4 * 16)
     assert on_gpu(LOAD, COSTS, 999) == float("inf")
 
 

@@ -6,11 +6,16 @@ from typing import Any
 
 import numpy as np
 import pytest
+from tests import sides
 from tests.gpus import LazyCard
+from tests.list_caches import check_patching
 
+from isthmus.cache.partition_cache import PartitionCache
 from isthmus.devices.cuda import gpu_space, list_mover
 from isthmus.devices.cuda.gpu_space import CardSpace, RowSpace
 from isthmus.devices.cuda.list_mover import ListMover
+from isthmus.engines.filter import Filter
+from isthmus.threads import Team
 
 LENGTHS = np.array([5, 1, 40, 1100, 3, 3, 77, 2])
 FROMS = np.cumsum(LENGTHS + np.arange(1, 9)) - LENGTHS
@@ -24,7 +29,7 @@ def mover(monkeypatch: pytest.MonkeyPatch) -> Any:
     monkeypatch.setattr(list_mover, "WINDOW", 64)
     card = LazyCard()
     with CardSpace(card) as space:
-        yield ListMover(RowSpace(space, 100))
+        yield ListMover(RowSpace(space, 100), lambda array: array)
     assert card.held == {}
 
 
@@ -56,9 +61,9 @@ def test_lists_are_copied_to_other_memory(mover: ListMover, way: str, dtype: Any
 
 def test_lists_move_to_the_front_of_their_own_memory(mover: ListMover) -> None:
     arrays = [near(mover, np.arange(SIZE).astype(dtype)) for dtype in (np.uint32, np.float64)]
-    wanted = [expected(array.copy(), array.copy()) for array in arrays]
+    moved = [expected(array.copy(), array.copy()) for array in arrays]
     mover.shift(FROMS, TOS, LENGTHS, arrays)
-    for found, each in zip(arrays, wanted, strict=True):
+    for found, each in zip(arrays, moved, strict=True):
         assert np.array_equal(found[: LENGTHS.sum()], each[: LENGTHS.sum()])
 
 
@@ -74,3 +79,48 @@ def test_columns_are_counted_when_they_are_uploaded(mover: ListMover) -> None:
     array = near(mover, np.arange(SIZE))
     mover.copy(FROMS, TOS, LENGTHS, [(array, near(mover, np.zeros(SIZE, np.int64)))])
     assert mover.rows.uploaded_bytes == 24 * LENGTHS.size
+
+
+def test_only_changed_entries_of_a_list_are_copied(mover: ListMover) -> None:
+    """As on the processor: what has not changed stays, unless the list has moved or is not held."""
+    team = Team(1)
+    check_patching(mover, team)
+    assert "patch_lists" in [work.name for work in mover.space.card.done]
+    team.close()
+
+
+def test_far_lists_need_a_stream() -> None:
+    """A run has no far arrays that kernels could read."""
+    nothing, one = np.zeros(1, np.int64), np.ones(1, np.int64)
+    with CardSpace(LazyCard()) as space:
+        mover = ListMover(RowSpace(space, 10))
+        with pytest.raises(NotImplementedError, match="no kernel reads far lists here"):
+            mover.fetch(nothing, nothing, one, [(np.zeros(9, np.uint32), np.zeros(9, np.uint32))])
+
+
+def test_partitions_that_stay_are_served() -> None:
+    """Whole partitions that a GPU keeps: they are what the store holds."""
+    far, card, team = sides.far([10, 40, 3, 17, 0, 25, 60, 8] * 4), LazyCard(), Team(1)
+    side, engine = far.side, Filter()
+    with CardSpace(card) as space:
+        cache = PartitionCache([side], space.near(6000, np.uint8), sides.BLOCK)
+        cache.attach(ListMover(RowSpace(space, 100)), lambda lists: lists.arrays)
+        frontier = far.frontier(None)
+        activity = frontier.activity(side.partitions, side.lists, side.width, side.weight_width, side.block, team)
+        served = sides.Edges()
+        for _ in range(2):
+            near, others = cache.held(side, activity, frontier)
+            served = sum((sides.edges_of(delivery, frontier) for delivery in near), sides.Edges())
+            brought = sides.Edges()
+            for task in engine.tasks(side, np.flatnonzero(others.edges), 52 * sides.BLOCK):
+                for delivery in engine.deliver(task, frontier, far.link, lambda: far.buffer(64), 0):
+                    brought += sides.edges_of(delivery, frontier)
+                    delivery.whole = delivery.edges if delivery.whole is None else delivery.whole
+                    cache.keep(delivery)
+                    delivery.targets[:] = 0
+            cache.refresh(frontier)
+            assert served + brought == far.edges(range(far.vertices))
+        assert served
+        assert "copy_lists" in [work.name for work in card.done]
+    team.close()
+    assert card.held == {}

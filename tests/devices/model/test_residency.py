@@ -13,7 +13,7 @@ import pytest
 from tests.stream.edits import Model
 
 import isthmus as ist
-from isthmus.cache.chunks import ChunkedLists
+from isthmus.cache.chunks import Chunked
 from isthmus.devices.model.lru_pages import PAGE, LruPages
 from isthmus.errors import BudgetError, OptionError
 from isthmus.kernels.changing.packed_array import INSERT
@@ -205,9 +205,9 @@ def test_near_lists_are_what_far_memory_has(policy: str, seed: int, monkeypatch:
 
     `auto` patches what it holds: no list has to be read again because it has changed.
     """
-    model, held, plain = Model(seed, 40), 0, ChunkedLists.refresh
+    model, held, plain = Model(seed, 40), 0, Chunked.refresh
 
-    def checked(self: ChunkedLists, keys: Any, groups: Any, changes: Any, *given: Any) -> None:
+    def checked(self: Chunked, keys: Any, groups: Any, changes: Any, *given: Any) -> None:
         for key, group in zip(keys.tolist(), groups.tolist(), strict=True):
             assert self.held[key]
             for c in range(changes.cuts[group], changes.cuts[group + 1]):
@@ -215,7 +215,7 @@ def test_near_lists_are_what_far_memory_has(policy: str, seed: int, monkeypatch:
                     assert self.targets[int(self.begins[key]) + changes.positions[c]] == changes.others[c]
         plain(self, keys, groups, changes, *given)
 
-    monkeypatch.setattr(ChunkedLists, "refresh", checked)
+    monkeypatch.setattr(Chunked, "refresh", checked)
     with ist.stream(model.graph(), [ist.SSSP(source=model.source)], device=DEVICE, policy=policy, memory="80%") as live:
         for _ in range(12):
             live.apply(**model.batch())
@@ -232,43 +232,6 @@ def test_near_lists_are_what_far_memory_has(policy: str, seed: int, monkeypatch:
                     )
                     held += 1
     assert held > 0
-
-
-def test_only_changed_entries_of_a_list_are_copied() -> None:
-    """A mark in a near list stays where nothing has changed, and goes when the list is not what it was."""
-    from types import SimpleNamespace
-
-    from isthmus.cache import chunks as module  # a test of GPUs replaces the class
-    from isthmus.kernels.changing.packed_array import DELETE, REWEIGH
-    from isthmus.threads import Team
-
-    team = Team(1)
-    chunks = module.ChunkedLists(np.zeros(1600, np.uint8), 1, (np.uint32, np.int32), 8, team)
-    chunks.begins[0], chunks.sizes[0], chunks.held[0] = 5, 8, 1
-    changes = SimpleNamespace(
-        cuts=np.array([0, 4]),
-        others=np.array([11, 13, 20, 21], np.uint32),
-        actions=np.array([DELETE, REWEIGH, INSERT, INSERT]),
-        positions=np.array([1, 3, -1, -1]),
-    )
-    targets, weights = np.zeros(60, np.uint32), np.zeros(60, np.int32)
-    targets[40:46], weights[40:46] = [10, 15, 12, 13, 14, 20], [1, 2, 3, 99, 5, 6]  # 11 has gone, and 15 has its place
-    targets[46], weights[46] = 21, 7
-
-    def refreshed(begin: int) -> tuple[list[int], list[int]]:
-        chunks.targets[5:11], chunks.weights[5:11] = [10, 11, 77, 13, 14, 15], [1, 2, 77, 4, 5, 6]  # type: ignore[index]
-        lists = (np.array([begin]), np.array([begin + 7]))
-        chunks.refresh(np.array([0]), np.array([0]), changes, 0, lists, targets, weights)
-        return chunks.targets[5:12].tolist(), chunks.weights[5:12].tolist()  # type: ignore[index]
-
-    assert refreshed(40) == ([10, 15, 77, 13, 14, 20, 21], [1, 2, 77, 99, 5, 6, 7]), "77 has not changed"
-    targets[50:57], weights[50:57] = targets[40:47], weights[40:47]
-    assert refreshed(50) == ([10, 15, 77, 13, 14, 20, 21], [1, 2, 77, 99, 5, 6, 7]), "wherever the list lies now"
-    changes.positions[:2] = 3, 1
-    assert refreshed(40) == ([10, 15, 12, 13, 14, 20, 21], [1, 2, 3, 99, 5, 6, 7]), "it had other entries there"
-    changes.positions[:2] = 1, 3
-    chunks.held[0] = 0
-    assert refreshed(40) == ([10, 15, 12, 13, 14, 20, 21], [1, 2, 3, 99, 5, 6, 7]) and chunks.held[0] == 1
 
 
 @pytest.mark.parametrize("policy", ["auto", "grapin", "grapin-page"])

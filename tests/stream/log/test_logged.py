@@ -304,7 +304,7 @@ def test_a_writer_that_was_replaced_during_its_first_answers_cuts_nothing(
 def test_a_writer_that_was_replaced_during_a_checkpoint_removes_nothing(
     tmp_path: Path, path: ist.Graph, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    folder, really = tmp_path / "d", logged.checkpoints.write
+    folder, really = tmp_path / "d", logged.stream_checkpoints.write
     with opened(folder, path) as live:
         for number in range(3):
             live.apply(inserts=[(0, 100 + number)])
@@ -316,7 +316,7 @@ def test_a_writer_that_was_replaced_during_a_checkpoint_removes_nothing(
             (folder / LOCK).write_bytes(Holder("otherhost", "1-2-3", "", 77).encode())
             return really(*given)
 
-        monkeypatch.setattr(logged.checkpoints, "write", slow)
+        monkeypatch.setattr(logged.stream_checkpoints, "write", slow)
         with pytest.raises(ist.StoreError, match=r"a checkpoint of batch 4 could not be completed: .* has taken over"):
             live.checkpoint()
         with pytest.raises(ist.StoreError, match="has taken over"):

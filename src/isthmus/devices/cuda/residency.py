@@ -2,7 +2,7 @@
 changes them there.
 
 What stays on the GPU from batch to batch: the hot subgraph, where lists begin and end, and the state of programs, in
-managed memory. Runs, and the loops that correct answers (`cuda_corrector.py`), read lists of the hot subgraph where
+managed memory. Runs, and the loops that correct answers (`correction_loops.py`), read lists of the hot subgraph where
 they are; other lists are read by zero-copy. For the recipe with pages, the graph's edges themselves lie in managed
 memory, and both sides use them there.
 """

@@ -51,4 +51,4 @@ class ClockedExecutor(Executor):
         unit = self._transfers.arrived(waiting)
         if unit is not None and self.units.places[unit] == COMING:
             self.units.arrived(unit)
-            self._order()
+            self.order()

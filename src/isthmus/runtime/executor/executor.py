@@ -17,7 +17,6 @@ import threading
 from collections import deque
 from collections.abc import Iterator
 from functools import partial
-from typing import Any
 
 from isthmus.devices.worker import Piece
 from isthmus.engines.engine import Delivery
@@ -38,6 +37,7 @@ class Executor:
         self.schedule, self.work, self.units = schedule, work, units
         self._runner, self._readers = runner, readers
         self._stays = work if isinstance(work, StayingWork) else None
+        self._most_coming = schedule.under_way or readers.link.readers
         self._arrivals: queue.SimpleQueue[Arrival] = queue.SimpleQueue()
         self._deliveries: dict[int, deque[Delivery]] = {}  # that have arrived, by unit
         self._lock = threading.RLock()  # for the units
@@ -96,20 +96,16 @@ class Executor:
 
     def order(self) -> None:
         """Start fetching the units that the schedule asks for."""
-        with self._lock:
-            self._order()
-
-    def _order(self) -> None:
         schedule, units = self.schedule, self.units
-        most = schedule.under_way or self._readers.link.readers
-        while units.coming < most and not self._over:
-            unit = schedule.fetch(units)
-            if unit == NONE or (self._stays is not None and not self._find_place(self._stays, unit)):
-                break
-            units.fetched(unit)
-            self._send(unit)
-        if self._following is not None and not units.coming and not self._following.units.sent:
-            self._following.order()
+        with self._lock:
+            while units.coming < self._most_coming and not self._over:
+                unit = schedule.fetch(units)
+                if unit == NONE or (self._stays is not None and not self._find_place(self._stays, unit)):
+                    break
+                units.fetched(unit)
+                self._send(unit)
+            if self._following is not None and not units.coming and not self._following.units.sent:
+                self._following.order()
 
     def _find_place(self, work: StayingWork, unit: int) -> bool:
         units = self.units
@@ -145,7 +141,7 @@ class Executor:
         """Note that all deliveries of a unit are near."""
         with self._lock:
             self.units.arrived(unit)
-            self._order()
+            self.order()
         self._arrivals.put(None)
 
     # Running
@@ -193,7 +189,7 @@ class Executor:
             elif schedule.done(units) and self._arrivals.empty():  # a delivery that has just arrived must still run
                 self._over = True
             elif self._stays is not None:
-                self._order()  # the most urgent unit may have changed
+                self.order()  # the most urgent unit may have changed
             return unit
 
     def _wait(self) -> None:
@@ -269,7 +265,7 @@ class Executor:
         with self._lock:
             self.units.finished(unit)
             if self._stays is not None:
-                self._order()
+                self.order()
         self._arrivals.put(None)
 
     def _fail(self, delivery: Delivery) -> None:
@@ -285,28 +281,32 @@ class InlineExecutor(Executor):
     more.
     """
 
-    def __init__(self, *given: Any) -> None:
-        super().__init__(*given)
-        self._units_to_fetch: deque[int] = deque()
-        self._source: Iterator[Delivery] | None = None  # deliveries of the first of them
+    _fetching = NONE  # the unit that is fetched
+    _source: Iterator[Delivery] | None = None  # its deliveries
 
     def run(self, team: Team | None) -> tuple[float, float]:
+        self._most_coming = 1
         with self._readers.link.lend() as self._channel:
             return super().run(team)
 
     def _send(self, unit: int) -> None:
-        self._units_to_fetch.append(unit)
+        self._fetching = unit
 
-    def _wait(self) -> None:
-        # Fetching may wait for a buffer that runs again.
-        if not self._units_to_fetch or (self.schedule.alone and self.units.running):
-            return super()._wait()
-        unit = self._units_to_fetch[0]
+    def _choose(self) -> int:
+        while self._fetching != NONE and not self.units.ready and not self._over:
+            if self.schedule.alone and self.units.running:  # fetching may wait for a buffer that runs again
+                break
+            start = clock()
+            self._fetch_delivery(self._fetching)
+            self._waited += clock() - start
+        return super()._choose()
+
+    def _fetch_delivery(self, unit: int) -> None:
         if self._source is None:
             self._source = self.work.fetch(unit, self._channel)
         delivery = next(self._source, None)
         if delivery is not None:
-            return self._note((unit, delivery))
-        self._units_to_fetch.popleft()
-        self._source = None
-        return self._arrived(unit)
+            self._note((unit, delivery))
+        else:
+            self._fetching, self._source = NONE, None
+            self._arrived(unit)

@@ -43,27 +43,27 @@ def test_rows_are_fetched_from_far_memory_once_and_by_whole_lines(widths: tuple[
     assert np.array_equal(near, expected)
 
 
-def test_rows_that_a_cache_wants_are_found_and_copied() -> None:
+def test_rows_that_a_cache_has_chosen_are_found_and_copied() -> None:
     list_begins, list_ends = BEGINS, BEGINS + LENGTHS
-    wanted, filled = np.array([1, 1, 1, 0, 1, 1, 1, 1, 1], np.uint8), np.array([0, 0, 1, 0, 0, 0, 0, 0, 0], np.uint8)
+    chosen, held = np.array([1, 1, 1, 0, 1, 1, 1, 1, 1], np.uint8), np.array([0, 0, 1, 0, 0, 0, 0, 0, 0], np.uint8)
     lengths = LENGTHS.copy()
     lengths[5] -= 1  # came in pieces
     columns = room()
-    KERNELS.sort_wanted(
+    KERNELS.sort_chosen(
         THREADS,
         np.arange(ROOM, dtype=np.uint32),
         BEGINS,
         BEGINS + 1,
         lengths,
-        wanted,
-        filled,
+        chosen,
+        held,
         list_begins,
         list_ends,
         ROOM,
         *columns,
     )
     assert [row[0] for row in found(columns)] == [1, 4, 6, 7, 8]
-    assert filled.tolist() == [0, 1, 1, 0, 1, 0, 1, 1, 1]
+    assert held.tolist() == [0, 1, 1, 0, 1, 0, 1, 1, 1]
     places = np.array([0, 10, 20, 30, 40, 100, 200, 2000, 8000], np.uint32)
     weights, kept, kept_weights = SOURCE / 2, np.zeros(10_000, np.uint32), np.zeros(10_000)
     for kind, width in enumerate(WIDTHS):
@@ -77,12 +77,12 @@ def test_rows_that_a_cache_wants_are_found_and_copied() -> None:
 
 def test_of_a_range_only_whole_lists_are_kept() -> None:
     list_begins, list_ends = BEGINS, BEGINS + LENGTHS
-    filled, columns = np.zeros(ROOM, np.uint8), room()
-    KERNELS.sort_wanted_range(
-        THREADS, 1, ROOM, 150, 3000, 100, 50, np.ones(ROOM, np.uint8), filled, list_begins, list_ends, ROOM, *columns
+    held, columns = np.zeros(ROOM, np.uint8), room()
+    KERNELS.sort_chosen_range(
+        THREADS, 1, ROOM, 150, 3000, 100, 50, np.ones(ROOM, np.uint8), held, list_begins, list_ends, ROOM, *columns
     )
     assert found(columns) == [(u, BEGINS[u] - 100, BEGINS[u] - 50, LENGTHS[u]) for u in (3, 4, 5, 6)]
-    assert np.flatnonzero(filled).tolist() == [3, 4, 5, 6]
+    assert np.flatnonzero(held).tolist() == [3, 4, 5, 6]
 
 
 def test_rows_of_cached_lists_are_made_from_their_vertices() -> None:

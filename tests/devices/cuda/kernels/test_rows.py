@@ -56,3 +56,14 @@ def test_an_array_is_filled() -> None:
     array = np.ones(11)
     rows.build(gpu=False).fill(4, array, 0)
     assert not array.any()
+
+
+def test_active_vertices_that_are_not_held_are_marked() -> None:
+    draw, count = np.random.default_rng(3), 500
+    marks, held = (draw.integers(0, 2, count).astype(np.uint8) for _ in range(2))
+    for every in (False, True):
+        others, found = np.full(count, 9, np.uint8), np.zeros(1, np.int64)
+        rows.build(gpu=False).mark_others(16, count, marks, every, held, others, found)
+        expected = (held == 0) & (every | (marks != 0))
+        assert np.array_equal(others, expected)
+        assert found[0] == expected.sum()

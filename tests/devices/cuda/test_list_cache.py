@@ -1,5 +1,6 @@
-"""The chunks of a GPU have the places and the lists that those of the processor have, after any iterations and
-batches.
+"""Grapin's list cache on a GPU has the places and the lists of the processor's, after any iterations and batches.
+
+That of HyTGraph is in `test_contiguous.py`: `devices/cuda/contiguous.py`.
 """
 
 from __future__ import annotations
@@ -10,16 +11,16 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from isthmus.cache.hot_subgraph import VERTEX_BYTES, HotSubgraph
-from isthmus.devices.cuda.chunks import CudaChunkedLists
-from isthmus.devices.cuda.uses import CudaUses
 from tests import sides
-from tests.cache.test_vertex_cache import iterate
-from tests.devices.cuda.test_vertex_cache import small
+from tests.devices.cuda.test_contiguous import small
 from tests.gpus import LazyCard
+from tests.list_caches import iterate, memory_bytes
 
-from isthmus.cache.chunks import ChunkedLists
+from isthmus.cache.chunks import Chunked
+from isthmus.cache.list_cache import ListCache
+from isthmus.cache.ranking import USES
 from isthmus.devices.cuda.gpu_space import CardSpace, RowSpace
+from isthmus.devices.cuda.list_cache import on_card
 from isthmus.devices.cuda.list_mover import ListMover
 from isthmus.threads import Team
 
@@ -28,9 +29,9 @@ DEGREES = [5, 1, 40, 3, 3, 3, 0, 7, 30, 1, 17, 17, 17, 0, 9, 60, 2, 2, 12, 8, 0]
 N = len(DEGREES)
 
 
-def assert_same(found: ChunkedLists, expected: ChunkedLists, lists: list[Any]) -> None:
+def assert_same(found: Chunked, expected: Chunked, lists: list[Any]) -> None:
     lengths = np.concatenate([each.degrees() for each in lists])  # a place may be longer
-    for name in ("begins", "sizes", "held", "wanted", "used", "lost"):
+    for name in ("begins", "sizes", "held", "chosen", "used", "lost"):
         assert np.array_equal(getattr(found, name), getattr(expected, name)), name
     for key in np.flatnonzero(expected.held).tolist():
         place = slice(int(expected.begins[key]), int(expected.begins[key]) + int(lengths[key]))
@@ -39,17 +40,14 @@ def assert_same(found: ChunkedLists, expected: ChunkedLists, lists: list[Any]) -
 
 
 def two(
-    card: LazyCard, space: CardSpace, lists: list[Any], capacity: int, kinds: Any, team: Team, **options: Any
-) -> list[HotSubgraph]:
+    space: CardSpace, lists: list[Any], capacity: int, kinds: Any, team: Team, **options: Any
+) -> tuple[ListCache, ListCache]:
     """The caches of a GPU and of the processor."""
-    entry = sum(np.dtype(each).itemsize for each in kinds if each is not None)
-    size = VERTEX_BYTES * len(lists) * len(lists[0]) + capacity * entry
-    names = ["out", "in"][: len(lists)]
-    there = HotSubgraph(
-        names, lists, space.near(size, np.uint8), kinds, team, chunked=CudaChunkedLists, uses=CudaUses, **options
-    )
-    there.attach(ListMover(RowSpace(space, N)), lambda lists: lists.arrays)
-    return [there, HotSubgraph(names, lists, np.empty(size, np.uint8), kinds, team, **options)]
+    size, names = memory_bytes(USES, len(lists) * len(lists[0]), capacity, kinds), ["out", "in"][: len(lists)]
+    given = (kinds, team, USES)
+    there = ListCache(names, lists, space.near(size, np.uint8), *given, place=on_card(), **options)
+    there.attach(ListMover(RowSpace(space, N), lambda array: array), lambda lists: lists.arrays)
+    return there, ListCache(names, lists, np.empty(size, np.uint8), *given, **options)
 
 
 @settings(max_examples=50, deadline=None)
@@ -62,7 +60,7 @@ def two(
 def test_iterations(rounds: Any, capacity: int, kinds: Any, interval: float) -> None:
     far, card, team = sides.far(DEGREES, *kinds), LazyCard(), Team(1)
     with CardSpace(card) as space:
-        caches = two(card, space, [far.side.lists], capacity, kinds, team, interval=interval)
+        caches = two(space, [far.side.lists], capacity, kinds, team, interval=interval)
         for active in rounds:
             found, expected = (iterate(cache, far, active) for cache in caches)
             assert found == expected
@@ -82,9 +80,7 @@ def test_batches(seed: int, on_read: bool) -> None:
     far = [draw.integers(0, 1 << 30, each.slots).astype(np.uint32) for each in lists]
     weights = [each / 2 for each in far]
     with CardSpace(card) as space:
-        caches = two(card, space, lists, 400, (np.uint32, np.float64), team, interval=None, on_read=on_read)
-        assert isinstance(caches[0].chunks, CudaChunkedLists)
-        caches[0].chunks.far = lambda array: array
+        caches = two(space, lists, 400, (np.uint32, np.float64), team, interval=None, on_read=on_read)
         for _ in range(8):
             uses = [draw.integers(0, N, 20).astype(np.uint32) for _ in range(2)]
             changed = [np.unique(draw.integers(0, N, 3)) for _ in range(2)]
@@ -108,38 +104,25 @@ def test_batches(seed: int, on_read: bool) -> None:
     assert card.held == {}
 
 
-def load(cache: HotSubgraph, keys: Any, lists: list[Any], far: list[Any], weights: list[Any]) -> None:
+def load(cache: ListCache, keys: Any, lists: list[Any], far: list[Any], weights: list[Any]) -> None:
     for side in range(2):
-        own = keys[(keys >= side * cache.room) & (keys < (side + 1) * cache.room)]
-        cache.chunks.load(own, side * cache.room, lists[side].arrays, far[side], weights[side])
+        own = keys[(keys >= side * cache.side_keys) & (keys < (side + 1) * cache.side_keys)]
+        cache.chunks.load(own, side * cache.side_keys, lists[side].arrays, far[side], weights[side])
 
 
-def test_lists_that_have_changed_are_patched(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The test of the processor's, on a GPU: only what has changed is copied, unless the list has moved or is not
-    there.
-    """
-    from tests.stream.devices import test_reads
-
-    card = LazyCard()
-    with CardSpace(card) as space:
-
-        def chunks(*given: Any) -> CudaChunkedLists:
-            made = CudaChunkedLists(*given)
-            made.attach(ListMover(RowSpace(space, 10)))
-            made.far = lambda array: array
-            return made
-
-        monkeypatch.setattr("isthmus.cache.chunks.ChunkedLists", chunks)
-        test_reads.test_only_changed_entries_of_a_list_are_copied()
-    assert "refresh" in [work.name for work in card.done]
-    assert card.held == {}
-
-
-def test_far_lists_need_a_stream() -> None:
-    team = Team(1)
-    chunks = CudaChunkedLists(np.zeros(800, np.uint8), 3, (np.uint32, None), 8, team)
-    with pytest.raises(NotImplementedError, match="no kernel reads far lists here"):
-        chunks.load(
-            np.array([0]), 0, (np.zeros(3, np.int64), np.ones(3, np.int64)), np.zeros(9, np.uint32), np.zeros(0)
-        )
+def test_a_cache_outlasts_runs() -> None:
+    """It is attached to one after the other, and released by each; what it has counted and holds stays."""
+    far, card, team = sides.far(DEGREES), LazyCard(), Team(1)
+    with CardSpace(card) as memory:
+        there, here = two(memory, [far.side.lists], 500, (np.uint32, np.int32), team, interval=0.2)
+        for _ in range(3):
+            with CardSpace(card) as run:
+                there.attach(ListMover(RowSpace(run, N)), lambda lists: lists.arrays)
+                for active in (range(0, N, 2), range(0, N, 3)):
+                    assert iterate(there, far, active) == iterate(here, far, active)
+                there.detach()
+            assert there.counts.attached is None and there.layout.attached is None
+            assert_same(there.chunks, here.chunks, [far.side.lists])
+            assert there.counts.words.tolist() == here.counts.words.tolist()
     team.close()
+    assert card.held == {}

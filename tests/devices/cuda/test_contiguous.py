@@ -1,5 +1,5 @@
-"""The vertex cache of a GPU holds what the one of the processor holds, after any iterations, and serves what the store
-has.
+"""HyTGraph's list cache on a GPU holds the lists that the processor's holds, after any iterations, and serves what the
+store has.
 """
 
 from __future__ import annotations
@@ -13,15 +13,18 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests import sides
 from tests.gpus import LazyCard
+from tests.list_caches import memory_bytes
 
-from isthmus.cache.vertex_cache import VERTEX_BYTES, VertexCache
-from isthmus.devices.cuda import gpu_space, list_mover, vertex_cache
+from isthmus.cache.list_cache import HERE, ListCache
+from isthmus.cache.ranking import HOTNESS, HUBS, Ranking
+from isthmus.devices.cuda import gpu_space, list_mover, ranking
+from isthmus.devices.cuda.contiguous import CudaContiguous
 from isthmus.devices.cuda.frontier import CudaFrontier
 from isthmus.devices.cuda.gpu_lists import CardLists
 from isthmus.devices.cuda.gpu_space import RowSpace
 from isthmus.devices.cuda.link import CudaLink
+from isthmus.devices.cuda.list_cache import on_card
 from isthmus.devices.cuda.list_mover import ListMover
-from isthmus.devices.cuda.vertex_cache import CudaVertexCache
 from isthmus.devices.cuda.worker import OnCard
 from isthmus.devices.model.figures import find
 from isthmus.engines.engine import Rows
@@ -40,26 +43,36 @@ def small() -> Any:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(gpu_space, "ROOM", 4)
         patch.setattr(list_mover, "WINDOW", 16)
-        patch.setattr(vertex_cache, "AT_ONCE", 5)
+        patch.setattr(ranking, "AT_ONCE", 5)
         yield
 
 
-def check(cache: CudaVertexCache, other: VertexCache, far: Any) -> None:
-    """Both want and hold the same lists, and those that are held are as in the store."""
-    lists = far.side.lists
-    assert np.array_equal(cache._wanted, other._wanted)
-    assert np.array_equal(cache._filled.host, other._filled)
-    assert set(cache._order[: cache._count].tolist()) == set(np.flatnonzero(other._wanted).tolist())
+def kinds_of(far: sides.Far) -> tuple[Any, Any]:
+    return far.side.target_dtype, far.side.weight_dtype if far.side.weight_width else None
+
+
+def cache_of(far: sides.Far, memory: Any, team: Team, order: Ranking, link: CudaLink | None = None) -> ListCache:
+    """A cache of the processor, or of a GPU whose link takes memory."""
+    place = HERE if link is None else on_card(link)
+    return ListCache(["out"], [far.side.lists], memory, kinds_of(far), team, order, place=place)
+
+
+def check(cache: ListCache, other: ListCache, far: sides.Far) -> None:
+    """Both chose and hold the same lists, and those that are held are as in the store."""
+    layout, lists = cache.layout, far.side.lists
+    assert isinstance(layout, CudaContiguous)
+    assert np.array_equal(layout.chosen, other.layout.chosen)
+    assert np.array_equal(layout.held, other.layout.held)
+    assert np.array_equal(cache.counts.words, other.counts.words)
+    assert set(layout.order[: layout.count].tolist()) == set(np.flatnonzero(other.layout.chosen).tolist())
     taken = np.zeros(cache.capacity, np.int64)
-    for u in np.flatnonzero(cache._wanted).tolist():
-        at, degree = int(cache._places[u]), int(lists.ends[u] - lists.begins[u])
-        taken[at : at + degree] += 1
-        if cache._filled.host[u]:
-            assert cache._targets[at : at + degree].tolist() == list(range(lists.begins[u], lists.ends[u]))
-            if cache._weights is not None:
-                assert cache._weights[at : at + degree].tolist() == [
-                    3 * e + 1 for e in range(lists.begins[u], lists.ends[u])
-                ]
+    for u in np.flatnonzero(layout.chosen).tolist():
+        at, edges = int(layout.places[u]), np.arange(lists.begins[u], lists.ends[u])
+        taken[at : at + edges.size] += 1
+        if layout.held[u]:
+            assert layout.targets[at : at + edges.size].tolist() == edges.tolist()
+            if layout.weights is not None:
+                assert layout.weights[at : at + edges.size].tolist() == (3 * edges + 1).tolist()
     assert taken.max(initial=0) <= 1
 
 
@@ -85,18 +98,19 @@ def iterate(cache: Any, far: Any, frontier: Any, engine: Any) -> tuple[list[int]
     return served, misses
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=80, deadline=None)
 @given(
     st.lists(st.tuples(ACTIVE, st.booleans(), st.booleans()), min_size=1, max_size=12),
     st.integers(0, 500),
     st.sampled_from([(np.uint32, None), (np.uint32, np.int32), (np.uint64, np.float64)]),
+    st.sampled_from([HOTNESS, HOTNESS, HUBS]),
 )
-def test_it_holds_what_the_processors_cache_holds(iterations: Any, capacity: int, kinds: Any) -> None:
+def test_it_holds_what_the_processors_cache_holds(iterations: Any, capacity: int, kinds: Any, order: Ranking) -> None:
     far, card, team = sides.far(DEGREES, *kinds), LazyCard(), Team(1)
-    size = VERTEX_BYTES * N + capacity * far.side.entry_bytes
-    other = VertexCache(far.side, np.empty(size + 8, np.uint8)[:size], team)
+    size = memory_bytes(order, N, capacity, kinds)
+    other = cache_of(far, np.empty(size + 8, np.uint8)[:size], team, order)
     link = CudaLink([], find("rtx2080ti"), card)
-    cache = CudaVertexCache(far.side, link.near(size), link)
+    cache = cache_of(far, link.near(size), team, order, link)
     for run in range(0, len(iterations), 5):  # a cache outlasts runs
         with closing(CardLists(card)) as lists, OnCard(card, lists) as on:
             cache.attach(ListMover(RowSpace(on, N)), on.lists)
@@ -109,6 +123,7 @@ def test_it_holds_what_the_processors_cache_holds(iterations: Any, capacity: int
                 assert misses.count == others.count
                 if cache.capacity:
                     check(cache, other, far)
+            cache.detach()
     assert cache.facts() == other.facts()
     link.close()
     team.close()
@@ -116,9 +131,9 @@ def test_it_holds_what_the_processors_cache_holds(iterations: Any, capacity: int
 
 
 def test_a_delivery_says_where_all_lists_lie() -> None:
-    far, card = sides.far(DEGREES), LazyCard()
+    far, card, team = sides.far(DEGREES), LazyCard(), Team(1)
     link = CudaLink([], find("rtx2080ti"), card)
-    cache = CudaVertexCache(far.side, link.near(VERTEX_BYTES * N + 1000 * far.side.entry_bytes), link)
+    cache = cache_of(far, link.near(memory_bytes(HOTNESS, N, 1000, kinds_of(far))), team, HOTNESS, link)
     with closing(CardLists(card)) as lists, OnCard(card, lists) as on:
         cache.attach(ListMover(RowSpace(on, N)), on.lists)
         iterate(cache, far, frontier_of(on, None, True), Filter())
@@ -134,4 +149,5 @@ def test_a_delivery_says_where_all_lists_lie() -> None:
         cache.forget()
         assert list(cache.everything()) == []
     link.close()
+    team.close()
     assert card.held == {}
