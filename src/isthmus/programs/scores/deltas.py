@@ -89,7 +89,7 @@ class Spreading(ByDeltas):
 
     def __init__(self, factor: float, tol: float, weight: bool) -> None:
         self.factor, self.tol, self.weight = factor, tol, weight
-        self.off = 0.0  # what residuals are off by, all together: by old divisors and by rounding
+        self.off = 0.0  # sum of the errors of all residuals, from old divisors and from rounding
         self.stays = 1.0  # at least this part of all scores is left when vertices that a batch removes have gone
         self.error_bound, self.converged = np.inf, False
 

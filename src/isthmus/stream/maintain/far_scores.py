@@ -80,7 +80,7 @@ class MaintainedFarSpreading(MaintainedSpreading):
         return self.program.own(self.facts())
 
     def _catch_up(self) -> None:
-        """Note what messages are off by. They are corrected when their lists are read."""
+        """Note the errors of messages. They are corrected when their lists are read."""
         self.program.off = 0.0 if self.bounds_each else self._lost
         if self._behind.size and not self.program.fixed_divisors:
             self.program.off += float(self._off()[0].sum())

@@ -57,7 +57,7 @@ class MaintainedSpreading(ShiftedScores):
     """Scores within a bound on their error, in sum or at every vertex."""
 
     _halting = STUCK  # of the change of the sweep before: then sweeps end
-    # of the change of a sweep, left as residuals: what is expected, and what was measured last.
+    # The share of a sweep's change that it leaves as residuals: as expected, and as measured last.
     _expected, _found = LEFT, LEFT
 
     def _start(self) -> None:
@@ -126,7 +126,7 @@ class MaintainedSpreading(ShiftedScores):
         self.effort.edges_read += passes.edges
 
     def _catch_up(self) -> None:
-        """Correct the divisors that matter most, until what the others are off by leaves room in the bound."""
+        """Correct the messages with the largest errors by old divisors, until the errors of the others fit in the bound."""
         self.program.off = 0.0 if self.bounds_each else self._lost
         if self.program.fixed_divisors or not self._behind.size:
             return
