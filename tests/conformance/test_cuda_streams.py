@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 import pytest
 from tests.conformance.test_cuda import card, tight
-from tests.devices.cuda.test_uses import Weighed
+from tests.devices.cuda.test_ranking import Weighed
 from tests.devices.model.test_residency import filled, programs
 from tests.gpus import FailingCard, LazyCard
 from tests.stream.edits import Model

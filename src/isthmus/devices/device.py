@@ -135,6 +135,5 @@ class Device(ABC):
     @classmethod
     def calibration(cls, given: str) -> Calibration:
         """How the device of that name is measured; raises OptionError if it has no link of its own."""
-        raise OptionError(
-            f"device: expected cuda:NUMBER, such as cuda:0, got {given!r}; a disk is measured by its path"
-        )
+        why = f"{given} has no link to measure; a disk is measured by its path"
+        raise OptionError(f"device: expected cuda:NUMBER, such as cuda:0; {why}")
