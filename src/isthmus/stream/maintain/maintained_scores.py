@@ -126,7 +126,7 @@ class MaintainedSpreading(ShiftedScores):
         self.effort.edges_read += passes.edges
 
     def _catch_up(self) -> None:
-        """Correct the messages with the largest errors by old divisors, until the errors of the others fit in the bound."""
+        """Correct the messages with the largest errors from old divisors, until all other errors fit in the bound."""
         self.program.off = 0.0 if self.bounds_each else self._lost
         if self.program.fixed_divisors or not self._behind.size:
             return
