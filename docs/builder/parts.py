@@ -86,7 +86,7 @@ def levels(parts: dict[str, set[str]]) -> dict[str, int]:
 
 
 def drawn(parts: dict[str, set[str]]) -> str:
-    """The picture as SVG, whose colours follow the reader's theme."""
+    """The picture as SVG."""
     height_of, arrows = levels(parts), direct(parts)
     top = max(height_of.values())
     rows = [sorted(part for part in parts if height_of[part] == level) for level in range(top, -1, -1)]

@@ -33,7 +33,7 @@ def fields_of(cls: type) -> dict[str, tuple[str, str]]:
             assert isinstance(line.annotation.slice, ast.Tuple)
             help = cls.__annotations__[line.target.id].__metadata__[0].help.replace(": {recipes}", "")
             if help:
-                found[line.target.id] = ast.unparse(line.annotation.slice.elts[0]), help
+                found[line.target.id] = ast.unparse(line.annotation.slice.elts[0]).strip("'"), help
         elif line.end_lineno in comments:
             comment = comments[line.end_lineno]
             if not comment.startswith(("noqa", "type:")):

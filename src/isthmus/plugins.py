@@ -238,9 +238,7 @@ class Catalogue(MutableMapping[str, Part], Generic[Part]):
         return list(dict.fromkeys([*self, *(entry.name for entry in entry_points(self.group))]))
 
     def words(self) -> dict[str, str]:
-        """All names with their help text. Nothing is imported, so a part of another package shows its package's
-        name.
-        """
+        """All names with their help text. Nothing is imported; a part of another package shows its package."""
         ours = {name: each.facts.get("words", "") for name, each in self.declared.items()}
         added = {name: getattr(self._parts[name], "words", "") for name in self._added}
         theirs = {

@@ -25,7 +25,7 @@ class Sizes:
     # Bytes of adjacency lists read at once: an edge has two of them or more, in a list of edges four.
     adjacency_chunk: int = 2 << 20
     free_expansion: int = 1 << 30  # decompressed bytes that are always allowed
-    least_room: int = 32 << 20  # bytes of decoded input that may always be in memory at once
+    least_block_memory: int = 32 << 20  # bytes of decoded input that may always be in memory at once
     list_vertices: int = 1 << 16  # vertices whose lists are read at once from adjacency lists
     copied_entries: int = 1 << 20  # entries of a section copied at once from store to store
     cached_keys: int = 1 << 16  # keys that a radix sort keeps, with its spare, in a 1 MB L2 cache

@@ -16,9 +16,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from isthmus.stream.devices import cuda_reads
 from tests.conformance.test_cuda import card, tight
-from tests.devices.cuda.test_uses import Weighed
+from tests.devices.cuda.test_ranking import Weighed
 from tests.devices.model.test_residency import filled, programs
 from tests.gpus import FailingCard, LazyCard
 from tests.stream.edits import Model
@@ -26,6 +25,7 @@ from tests.stream.edits import Model
 import isthmus as ist
 from isthmus.devices.cuda import device as cuda_device
 from isthmus.devices.cuda import gpu_space, list_mover
+from isthmus.devices.cuda import residency as cuda_residency
 from isthmus.devices.cuda.gpu_space import CardSpace
 from isthmus.devices.cuda.kernels import skeleton
 from isthmus.devices.cuda.residency import CudaResidency, address
@@ -523,7 +523,7 @@ class Full(Weighed):
 def test_room_for_more_rows_is_taken_when_a_batch_has_all_that_it_needs(
     card: LazyCard, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(cuda_reads, "LEAST_ROWS", 1)
+    monkeypatch.setattr(cuda_residency, "LEAST_ROWS", 1)
     graph, batch = ist.read(([0], [1]), directed=True), {"inserts": (np.zeros(299, int), np.arange(2, 301))}
     limit = Full.limit
     for grows in (False, True):
@@ -548,7 +548,7 @@ def test_a_stream_that_began_small_submits_no_more_work_than_another(
     card: LazyCard, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Rows are sorted and followed as many at a time as there is room for."""
-    monkeypatch.setattr(cuda_reads, "LEAST_ROWS", 1)
+    monkeypatch.setattr(cuda_residency, "LEAST_ROWS", 1)
     card.in_order, submitted = False, []
     small, large = ist.read(([0], [1]), directed=True), ist.read((np.zeros(300, int), np.arange(1, 301)), directed=True)
     for graph in (small, large):

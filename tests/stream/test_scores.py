@@ -1,5 +1,5 @@
-"""Scores by passes over all edges (`stream/maintain/whole_passes.py`), and the bounds on their errors
-(`programs/scores/live_pagerank.py`).
+"""Scores by passes over all edges (`stream/maintain/maintained_scores.py`), and the bounds on their errors
+(`programs/scores/deltas.py`).
 """
 
 from __future__ import annotations
@@ -10,10 +10,8 @@ import numpy as np
 import pytest
 
 import isthmus as ist
-from isthmus.programs.scores.live_pagerank import LivePageRank
-from isthmus.programs.scores.spreading import Sums
-from isthmus.stream.maintain.maintained_scores import MaintainedSpreading
-from isthmus.stream.maintain.whole_passes import SINGLE, Passes
+from isthmus.programs.scores.deltas import LivePageRank, Sums
+from isthmus.stream.maintain.maintained_scores import SINGLE, MaintainedSpreading, Passes
 
 D, TOL = 0.85, 1e-4
 

@@ -32,7 +32,7 @@ from isthmus.cache.chunks import Chunked, lengths_of
 from isthmus.cache.contiguous import Contiguous
 from isthmus.cache.layout import Layout, pieces
 from isthmus.cache.mover import Attached, HostMover, Mover
-from isthmus.cache.ranking import INTERVAL, Counts, Ranking, hubs
+from isthmus.cache.ranking import INTERVAL, Counts, Ranking
 from isthmus.engines.engine import Delivery, Rows, Side, Task
 from isthmus.frontier import Frontier
 from isthmus.graph.lists import Lists
@@ -98,7 +98,9 @@ class ListCache(Cache):
         self._lock = threading.Lock()
         self._longest = fitting(degrees, self.capacity) if on_read else 0  # of lists that are kept on reading
         self._read = 0  # entries of lists that were to be kept in this period
-        self._memory, self.bytes = memory, memory.size
+        # A run on a device does not attach a cache that can hold nothing; a stream accounts for the index.
+        attaches = self.capacity > 0 or ranking.chunked or place.home is not None
+        self._memory, self.bytes = memory, memory.size if attaches else 0
         self._home: Attached | None = None
         self._run: Attached | None = None
         self._first: Sequence[Lists] | None = lists  # until it is first attached
@@ -148,8 +150,7 @@ class ListCache(Cache):
         """Choose the first lists, if the ranking knows some before anything was used."""
         if self.ranking.begins_full and self.capacity:
             self.counts.fill(1)
-            found = hubs(lists[0], self.capacity) if self.ranking.by_degree else self._hottest(lists)
-            self.layout.replace(found, lists, self.counts.heat, np.empty(0, np.int64))
+            self.layout.replace(self._hottest(lists), lists, self.counts.heat, np.empty(0, np.int64))
         self.counts.fill(0)
 
     # Serving

@@ -15,6 +15,7 @@ from isthmus.graph.lists import Lists
 from isthmus.kernels.cache import list_moves
 from isthmus.link.link import Array
 
+FEW = 1 << 16  # entries that one thread copies before a team has begun
 Pair = tuple[Array, Array]  # where lists are read, and where they are written: targets of both, or weights
 Rows = tuple[Array, ...]  # vertices, and of each: where its targets and its weights begin, how many there are
 
@@ -58,7 +59,10 @@ class HostMover:
             self._copy_each(froms, tos, lengths, pair)
 
     def _copy_each(self, froms: Array, tos: Array, lengths: Array, pair: Pair) -> None:
-        self._team.split(lambda a, b: list_moves.copy_lists(a, b, froms, tos, lengths, *pair), froms.size)
+        if int(lengths.sum()) < FEW:
+            list_moves.copy_lists(0, froms.size, froms, tos, lengths, *pair)
+        else:
+            self._team.split(lambda a, b: list_moves.copy_lists(a, b, froms, tos, lengths, *pair), froms.size)
 
     def shift(self, froms: Array, tos: Array, lengths: Array, arrays: Sequence[Array]) -> None:
         for array in arrays:

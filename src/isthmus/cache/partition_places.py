@@ -98,5 +98,5 @@ class KeptPartitions:
 
 
 def blocks_of(entries: int, width: int, block: int) -> int:
-    """Blocks that so many entries touch at most."""
+    """Blocks that this number of entries touches at most."""
     return -(-entries * width // block) + 1

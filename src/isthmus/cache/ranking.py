@@ -152,6 +152,8 @@ class Counts:
         """Marks by key of the hottest lists that have at most `capacity` entries together; those longer than `longest`
         are left out. `lists` of each side, and which lists are `held`.
         """
+        if self.ranking.by_degree:
+            return hubs(lists[0], capacity)
         found, side_keys = np.zeros(self.words.size, np.uint8), self.words.size // max(1, len(lists))
 
         def given(side: int) -> tuple[Any, ...]:

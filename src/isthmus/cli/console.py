@@ -1,4 +1,4 @@
-"""What commands share: progress bars, tables, one-line errors."""
+"""Output of commands: progress bars, tables, one-line errors."""
 
 from __future__ import annotations
 
@@ -118,7 +118,7 @@ def facts(title: str, rows: list[tuple[str, str]], console: Console | None = Non
 
 
 def summary(title: str, rows: list[tuple[str, str]], error: bool = False) -> None:
-    """What a command did, unless it is quiet. `error`: on standard error, where standard output has data."""
+    """Print a summary of a command, unless it is quiet. `error`: on standard error, where standard output has data."""
     if not verbosity.quiet:
         facts(title, rows, err if error else out)
 
@@ -150,9 +150,7 @@ def plain(text: str) -> str:
 
 
 class Watch:
-    """A live line for a run: the share done and the time left where they are known, iteration, active vertices, edges
-    and bytes so far.
-    """
+    """A live line for a run: share done, time left, iteration, active vertices, edges and bytes so far."""
 
     def __init__(self, name: str) -> None:
         self._name = name
@@ -184,7 +182,7 @@ class Watch:
         from isthmus.memory import format_size
 
         if verbosity.verbose:
-            log(f"{self._name}: {told(iteration)}")
+            log(f"{self._name}: {iteration_text(iteration)}")
         if self._status is None:
             return
         self._edges += iteration.active_edges
@@ -203,7 +201,7 @@ class Watch:
         warn(text)
 
 
-def told(iteration: Any) -> str:
+def iteration_text(iteration: Any) -> str:
     """'iteration 3, 17 active, 120 edges, 64 kB by filter in 2 requests, 0.012 s'."""
     from isthmus.memory import format_size
 

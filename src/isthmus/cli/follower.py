@@ -77,7 +77,7 @@ class Follower:
         self._live.close()
 
     def run(self, updates: str, check: bool, how: dict[str, Any]) -> None:
-        """Apply all updates, then report. After an error, what was done before is reported too."""
+        """Apply all updates, then report. After an error, the batches before it are reported too."""
         failed: IsthmusError | None = None
         self._tell()
         with Line(self._outputs.json) as line:
@@ -85,7 +85,7 @@ class Follower:
                 for report in self._live.follow(updates, **how):
                     self._take(report, check)
                     line.show(report)
-                if check and not self._reports:  # of what was recovered
+                if check and not self._reports:  # of the recovered graph
                     self._check(self._live.number)
             except IsthmusError as error:
                 failed = error
@@ -110,9 +110,9 @@ class Follower:
             for name in self._live:
                 path = folder / f"batch-{report.number:06d}-{quote(name, safe=' ')}.{self._outputs.changes_format}"
                 save_changes(self._live[name], path)
-        kept = f", their changes are in {folder}" if folder is not None else ""
+        saved = f", their changes are in {folder}" if folder is not None else ""
         where = f"are in {self._log.path}" if self._log.path is not None else "applied in memory"
-        signals.kept[:] = [f"{batches(len(self._reports))} {where}{kept}; no store was changed"]
+        signals.left_over[:] = [f"{batches(len(self._reports))} {where}{saved}; no store was changed"]
         if check:
             self._check(report.number)
 
@@ -139,7 +139,7 @@ class Follower:
             raise typer.Exit(failed.exit_code)
 
     def _summary(self, updates: str, check: bool, failed: IsthmusError | None) -> dict[str, Any]:
-        """What `--json` prints."""
+        """The object that `--json` prints."""
         live, graph = self._live, self._live.graph
         seconds = {part: sum(report.seconds[part] for report in self._reports) for part in PARTS}
         rows = [
@@ -177,7 +177,7 @@ class Follower:
         }
 
     def _transfer(self) -> dict[str, Any]:
-        """What has moved to a modelled device or a GPU."""
+        """The transfers to a modelled device or a GPU."""
         if self._live.opened is None:
             return {}
         total = Transfer()
@@ -234,7 +234,7 @@ class Follower:
 
 
 def origin_of(graph: Graph, date: str) -> dict[str, Any]:
-    """What is needed to repeat the command."""
+    """Facts that repeat the command."""
     with provenance.from_shell(sys.argv[1:]):
         return provenance.origin(graph.snapshot, date)
 
@@ -246,14 +246,13 @@ def notes_about(requests: list[Any], graph: Graph) -> None:
 
 
 def moved_in_words(summary: dict[str, Any]) -> str:
-    """What the batches moved to a modelled device or a GPU."""
+    """The transfers of all batches, in words."""
     moved = summary["transfer"]
     read = moved["hit_edges"] + moved["miss_edges"]
     hits = f", {100 * moved['hit_edges'] / read:.1f} % of the edges read were near" if moved["hit_edges"] else ""
     return (
         f"{format_size(moved['bytes'])} to {summary['device']} by {summary['policy']}, "
-        f"{short_count(moved['requests'])} requests{hits}; "
-        f"{moved['modelled']:.6f} s modelled"
+        f"{short_count(moved['requests'])} requests{hits}; {moved['modelled']:.6f} s modelled"
     )
 
 
@@ -276,8 +275,7 @@ def line_of(report: BatchReport) -> str:
     affected, edges = (sum(effort[what] for effort in report.programs.values()) for what in ("affected", "edges_read"))
     return (
         f"batch {report.number}: {counted(report.changes, 'change')} in {1e3 * report.seconds['total']:.1f} ms "
-        f"({split}), "
-        f"{affected:,} affected, {counted(edges, 'edge')} read, "
+        f"({split}), {affected:,} affected, {counted(edges, 'edge')} read, "
         f"{pace(report.rate, report.arrival_rate, report.keeps_up)}"
     )
 

@@ -69,9 +69,7 @@ class Group(TyperGroup):
 
 
 class Command(TyperCommand):
-    """A command whose help may contain lists. An option that takes one value can be given once. All have --quiet and
-    --verbose.
-    """
+    """A command whose help may contain lists, and that has --quiet and --verbose. Most options can be given once."""
 
     def __init__(self, *given: Any, params: list[Any] | None = None, **named: Any) -> None:
         super().__init__(*given, params=[*(params or []), *verbosity.options()], **named)

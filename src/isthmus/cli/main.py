@@ -61,8 +61,8 @@ stream.register(app)
 demo.register(app)
 
 
-def show_version(wanted: bool) -> None:
-    if wanted:
+def show_version(given: bool) -> None:
+    if given:
         typer.echo(f"isthmus {isthmus.__version__}")
         raise typer.Exit
 
@@ -101,8 +101,8 @@ def end(error: BaseException) -> NoReturn:
     # Typer takes this for Ctrl-D at a prompt; there are none.
     if isinstance(error, typer.Abort) and isinstance(error.__cause__, EOFError):
         raise error.__cause__ from None
-    if isinstance(error, KeyboardInterrupt | typer.Abort) or signals.heard:
-        interrupted(signals.heard[0] if signals.heard else signal.SIGINT)
+    if isinstance(error, KeyboardInterrupt | typer.Abort) or signals.received:
+        interrupted(signals.received[0] if signals.received else signal.SIGINT)
     if isinstance(error, IsthmusError):
         stop(str(error), error.exit_code)
     if isinstance(error, OSError):
@@ -159,9 +159,7 @@ def stop(text: str, code: int) -> NoReturn:
 
 
 def drop_output() -> None:
-    """Flush standard output; if that fails, redirect it to /dev/null so that the interpreter does not fail again at
-    exit.
-    """
+    """Flush standard output. If that fails, drop the rest, so that the interpreter does not fail again at exit."""
     try:
         sys.stdout.flush()
     except OSError:

@@ -48,9 +48,7 @@ def first(result: Result, count: int, ascending: bool) -> list[list[Any]]:
 
 
 def show_first(result: Result, count: int, ascending: bool) -> None:
-    """The same as two columns. Lines are as long as their ids: no name is cut, also where the output is not a
-    terminal.
-    """
+    """The same as two columns. No name is cut, also where the output is not a terminal."""
     from rich.text import Text
 
     from isthmus.cli.console import out, plain

@@ -49,7 +49,7 @@ def parse(text: str, graph: Any) -> Any:
 
 
 def unknown(name: str, algorithm: Algorithm | None) -> str:
-    """What to say about a program that a stream does not maintain."""
+    """The message about a program that a stream does not maintain."""
     from isthmus.programs.catalogue import ALGORITHMS
 
     known = [each for each in ALGORITHMS.names() if ALGORITHMS[each].live is not None]

@@ -23,16 +23,14 @@ DEFAULTS: dict[int, Any] = {
     signal.SIGTERM: signal.SIG_DFL,
     signal.SIGHUP: signal.SIG_DFL,
 }
-heard: list[int] = []
+received: list[int] = []
 checkpoints: list[Path] = []  # folders that stay after an interrupted command
-kept: list[str] = []  # what else an interrupted command leaves, as text for people
+left_over: list[str] = []  # sentences for people about other results of an interrupted command
 leaving = False  # the command is ending because of an error or a signal: further signals change nothing
 
 
 def leave_at_once() -> None:
-    """End the process at SIGINT, SIGTERM and SIGHUP, unless they are ignored (as nohup does) or have a handler
-    already.
-    """
+    """End the process at SIGINT, SIGTERM and SIGHUP, unless they are ignored (nohup) or have a handler."""
     for number, usual in DEFAULTS.items():
         if signal.getsignal(number) == usual:
             signal.signal(number, leave)
@@ -46,24 +44,20 @@ def leave(number: int, frame: object) -> None:
 
 
 def listen() -> None:
-    """Handle SIGINT, SIGTERM and SIGHUP, unless they are ignored or have a handler already. A second call changes
-    nothing.
-    """
+    """Handle SIGINT, SIGTERM and SIGHUP, unless they are ignored or have a handler. May be called again."""
     global leaving
     leaving = False
-    if hear in map(signal.getsignal, DEFAULTS):
+    if receive in map(signal.getsignal, DEFAULTS):
         return
     for number, usual in DEFAULTS.items():
         if signal.getsignal(number) in (usual, leave):
-            signal.signal(number, hear)
+            signal.signal(number, receive)
     hook = sys.unraisablehook
 
     def dropped(what: Any) -> None:
-        """After a signal nothing is said: what it cut off may fail while it is deleted, as an object without its fields
-        does.
-        """
+        """Report no errors after a signal: objects that it left incomplete may fail when they are deleted."""
         # The exception itself may be missing.
-        if not heard and not issubclass(what.exc_type, KeyboardInterrupt | SystemExit):
+        if not received and not issubclass(what.exc_type, KeyboardInterrupt | SystemExit):
             hook(what)
 
     sys.unraisablehook = dropped
@@ -81,7 +75,7 @@ def end_late_ones() -> None:
 def end_late(reader: int) -> None:
     """Wait for a signal, then give the command PATIENCE seconds to end."""
     try:
-        while (number := os.read(reader, 1)[0]) not in DEFAULTS or signal.getsignal(number) is not hear:
+        while (number := os.read(reader, 1)[0]) not in DEFAULTS or signal.getsignal(number) is not receive:
             continue
     except OSError:  # the pipe cannot be read: a command that hangs after a signal is not ended
         return
@@ -91,22 +85,22 @@ def end_late(reader: int) -> None:
     os._exit(128 + number)
 
 
-def hear(number: int, frame: object) -> None:
-    heard.append(number)
+def receive(number: int, frame: object) -> None:
+    received.append(number)
     if not leaving:
         check()
 
 
 def check() -> None:
     """Raise an exception if a signal has arrived."""
-    if heard:
-        raise KeyboardInterrupt if heard[0] == signal.SIGINT else SystemExit(128 + heard[0])
+    if received:
+        raise KeyboardInterrupt if received[0] == signal.SIGINT else SystemExit(128 + received[0])
 
 
 def left() -> str:
-    """What an interrupted command leaves behind, as text for people."""
+    """A sentence for people about the results of an interrupted command."""
     from isthmus.runtime.checkpoint.checkpoint import found
 
     for newest in [last for folder in checkpoints for last in found(folder)[-1:]]:
         return f"run the same command again to resume from {newest}"
-    return kept[-1] if kept else "nothing was changed"
+    return left_over[-1] if left_over else "nothing was changed"

@@ -1,4 +1,4 @@
-"""What was probably meant by an option, a command or an algorithm that does not exist."""
+"""Suggestions for an option, a command or an algorithm that does not exist."""
 
 from __future__ import annotations
 

@@ -19,7 +19,7 @@ VERBOSE = "Log every step on standard error: stages, iterations, what moved."
 
 
 def begin(be_quiet: bool, be_verbose: bool) -> None:
-    """What was given before the command's name; a new command starts with it."""
+    """Set the flags given before the command's name; a new command starts with them."""
     global quiet, verbose
     quiet, verbose = be_quiet, be_verbose
 

@@ -12,8 +12,9 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
+from isthmus.devices.calibration import Calibration
 from isthmus.devices.cpu import Cpu
-from isthmus.devices.device import Calibration, Device, DeviceInfo
+from isthmus.devices.device import Device, DeviceInfo
 from isthmus.errors import OptionError
 from isthmus.graph.graph import Graph
 from isthmus.kernels.compile.code_cache import cache_folder

@@ -15,19 +15,17 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import asdict, dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from isthmus.devices.calibration import Calibration
 from isthmus.engines.engine import PageCost
 from isthmus.errors import OptionError
 from isthmus.graph.snapshot import Snapshot
 from isthmus.link.link import Profile
-from isthmus.link.profile.measurement import Say
 from isthmus.messages import option
 from isthmus.policies.recipe import Recipe
 from isthmus.policies.recipes import recipe
 from isthmus.programs.program import Program
-from isthmus.progress import Progress
 from isthmus.threads import Team
 
 if TYPE_CHECKING:
@@ -51,51 +49,6 @@ class DeviceInfo:
 
     def as_dict(self) -> dict[str, Any]:
         return {**asdict(self), "usable": self.usable}
-
-
-CalibrationRow = tuple[str, str, Any]  # kind of work, its unit, and a figure or those of all rounds
-
-
-class Calibration(ABC):
-    """A device that can be measured.
-
-    `before` is what was remembered of it when this object was made, `found` what was measured since. Figures that were
-    remembered have `when`, in seconds since 1970.
-    """
-
-    key: dict[str, str]  # names it in JSON
-    words: str  # and in sentences
-    file: Path  # where it is remembered
-    before: Any
-    found: Any
-
-    @abstractmethod
-    def survey(self, progress: Progress, say: Say) -> bool:
-        """Measure it; returns whether the figures are remembered now."""
-
-    @abstractmethod
-    def forget(self) -> bool:
-        """Forget what was remembered; False: nothing was."""
-
-    @abstractmethod
-    def name(self, known: Any) -> str:
-        """Its name in remembered figures; None: as it was measured."""
-
-    @abstractmethod
-    def rounds(self) -> list[CalibrationRow]:
-        """What each round has measured."""
-
-    @abstractmethod
-    def rows(self, known: Any) -> list[CalibrationRow]:
-        """The remembered figures, as far as they are known."""
-
-    @abstractmethod
-    def facts(self) -> list[tuple[str, str]]:
-        """More that is shown about the measurement."""
-
-    @abstractmethod
-    def as_json(self, known: Any) -> dict[str, Any]:
-        """The remembered figures; None: as they were measured."""
 
 
 class Device(ABC):
@@ -182,6 +135,5 @@ class Device(ABC):
     @classmethod
     def calibration(cls, given: str) -> Calibration:
         """How the device of that name is measured; raises OptionError if it has no link of its own."""
-        raise OptionError(
-            f"device: expected cuda:NUMBER, such as cuda:0, got {given!r}; a disk is measured by its path"
-        )
+        why = f"{given} has no link to measure; a disk is measured by its path"
+        raise OptionError(f"device: expected cuda:NUMBER, such as cuda:0; {why}")

@@ -86,7 +86,8 @@ def read_rows(
     side = task.side
     most = among[0].size - row
     kept = np.empty(most, among[0].dtype)
-    edges, begins, weight_begins, lengths, at, sizes, weight_at, weight_sizes = np.empty((8, most), np.int64)
+    columns = (np.empty(most, np.int64) for _ in range(8))  # arrays of their own: the delivery holds four of them
+    edges, begins, weight_begins, lengths, at, sizes, weight_at, weight_sizes = columns
     row, skip, used, count, weight_count = rows.fill_with_rows(
         *among,
         row,

@@ -67,7 +67,7 @@ class Pages(Link):
         return int(np.count_nonzero(self._pages == NONE))
 
     def _admit(self, pages: Array, places: Array, buffer: Array, channel: int) -> int:
-        """Load pages while there is room, and read the others without keeping them; returns how many were missing."""
+        """Load pages while they fit, and read the others without keeping them; returns how many were missing."""
         missing = np.unique(pages[self._slots[pages] == NONE])
         come = missing[: self._left]
         if come.size:

@@ -1,6 +1,4 @@
-"""The backend as NetworkX sees it: an object with the claimed functions as members, and the conversions and questions
-beside them.
-"""
+"""The backend as NetworkX sees it: an object with the claimed functions, the conversions and `can_run`."""
 
 from __future__ import annotations
 
@@ -18,7 +16,7 @@ FEW_EDGES = 10_000  # measured: below, NetworkX is faster than most conversions,
 
 
 class Backend:
-    """What the entry point `networkx.backends` names."""
+    """The object that the entry point `networkx.backends` names."""
 
     convert_from_nx = staticmethod(convert_from_nx)
     convert_to_nx = staticmethod(convert_to_nx)
@@ -39,9 +37,7 @@ class Backend:
         return CLAIMS[name].refusal(args, kwargs) or True
 
     def should_run(self, name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool | str:
-        """Whether a call that NetworkX may direct here, by `nx.config.backend_priority`, is worth a conversion, or why
-        not.
-        """
+        """Whether a call that NetworkX may direct here by its configuration is worth a conversion, or why not."""
         graph = kwargs["G"] if "G" in kwargs else args[0]
         edges = 0 if isinstance(graph, BackendGraph) else graph.number_of_edges()
         if not isinstance(graph, BackendGraph) and edges < FEW_EDGES:

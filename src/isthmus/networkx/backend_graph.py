@@ -1,5 +1,4 @@
-"""A graph that NetworkX hands to the backend: what its functions ask of a graph, and what the backend's algorithms
-need.
+"""The graph of a NetworkX call: the members that NetworkX reads, and those that the backend's functions read.
 
 There are two kinds. `Converted` has the edges of a NetworkX graph as arrays, and numbers its nodes in their order.
 `Stored` is a graph of Isthmus, whose edges stay where they are.
@@ -61,9 +60,7 @@ class BackendGraph(ABC):
 
     @abstractmethod
     def weighted(self, weight: str | None) -> tuple[Graph, bool]:
-        """(The graph with this attribute as its weights, whether to read them: not if no edge has it, as each then
-        counts as 1).
-        """
+        """(The graph with this attribute as weights, whether to read them). Without any, each edge counts as 1."""
 
     @abstractmethod
     def simple(self) -> Graph:
@@ -97,9 +94,7 @@ class BackendGraph(ABC):
         return node in self
 
     def session(self, graph: Graph) -> Session:
-        """A session on one of this graph's graphs, with the options of the backend's configuration and of this
-        graph.
-        """
+        """A session on one of this graph's graphs, with the options of the backend and of this graph."""
         config = nx.config.backends.isthmus
         given = {name: config[name] for name in DEFAULTS if config[name] is not None}
         return Session(graph, **{**given, **self.options})

@@ -1,6 +1,4 @@
-"""Connected components of three kinds. A component's label is its first node, so sorted labels give NetworkX's
-order.
-"""
+"""Connected components of three kinds. Labels are first nodes, so sorted labels give NetworkX's order."""
 
 from __future__ import annotations
 

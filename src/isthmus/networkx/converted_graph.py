@@ -1,6 +1,6 @@
 """A NetworkX graph as arrays: nodes numbered in their order, and the ends of each edge as NetworkX lists them.
 
-Graphs of Isthmus are made of the arrays when an algorithm needs them, and kept: one without weights, one for each
+Graphs of Isthmus are made of the arrays when an algorithm needs them, and cached: one without weights, one for each
 attribute.
 """
 
@@ -89,9 +89,9 @@ class Converted(BackendGraph):
         return self._graph(weight, "keep"), True
 
     def ranked(self, ranks: Array) -> Graph:
-        """The graph with these numbers as weights, without the edges whose number is negative. It is not kept."""
-        kept = ranks >= 0
-        return self._read((self.sources[kept], self.targets[kept], ranks[kept]), "keep")
+        """The graph with these numbers as weights, without the edges whose number is negative. It is not cached."""
+        chosen = ranks >= 0
+        return self._read((self.sources[chosen], self.targets[chosen], ranks[chosen]), "keep")
 
     def turned(self) -> Converted:
         if not self._directed:

@@ -17,9 +17,7 @@ def all_ones(values: list[Any]) -> bool:
 
 
 def as_weights(name: str, values: list[Any]) -> Array:
-    """Weights as int64 if all are whole, else float64. Raises NotImplementedError if one is no finite number of at
-    least 0.
-    """
+    """Weights as int64 if all are whole, else float64. NotImplementedError: one is negative or not finite."""
     try:
         weights = np.array(values)
     except ValueError:  # lists of several lengths

@@ -1,4 +1,4 @@
-"""What NetworkX is told about the backend when it is imported, so this file imports nothing.
+"""Facts about the backend that NetworkX reads when it is imported, so this file imports nothing.
 
 `FUNCTIONS` is the list of functions that the backend has; what each adds to NetworkX's own documentation is shown
 there. A test compares it with `backend.py`.
@@ -58,7 +58,7 @@ DEFAULTS = {"memory": None, "policy": None, "threads": None}  # options of every
 
 
 def backend_info() -> dict[str, Any]:
-    """What the entry point `networkx.backend_info` returns."""
+    """The facts that the entry point `networkx.backend_info` returns."""
     return {
         "backend_name": "isthmus",
         "project": "isthmus",

@@ -1,4 +1,4 @@
-"""What can be reached from a node, by `bfs`."""
+"""Nodes that can be reached from a node, by `bfs`."""
 
 from __future__ import annotations
 

@@ -1,5 +1,4 @@
-"""A graph of Isthmus for NetworkX's functions: `nx.pagerank(ist.networkx_graph(g))` runs on the store, which is not
-converted.
+"""A graph of Isthmus for NetworkX's functions: `nx.pagerank(ist.networkx_graph(g))` runs on the store itself.
 
 Its weights are the attribute "weight"; no edge has any other attribute, so with another one every edge counts as 1.
 """

@@ -15,7 +15,7 @@ Where this differs:
 - Algorithm 1, lines 15-24, drops every (k+1)th filter partition in a row; `policies/combine.py` does not.
 - At a tie the text takes filter and the algorithm zero-copy. We follow the text: with every edge active and every
   request full, both move the same bytes, and the paper says that PageRank filters everything at first.
-- The paper has two gammas and two betas. Here they are 0.625 and 0.4; those of the cache are in `cache/hotness.py`.
+- The paper has two gammas and two betas. Here they are 0.625 and 0.4; those of the cache are in `cache/ranking.py`.
 - The released code has fixed thresholds instead of (1)-(3) and merges nothing.
 
 (3) counts every list's own requests, including misaligned ones and both arrays of a weighted list. `Activity.blocks`

@@ -1,13 +1,14 @@
 """A program's scalar functions: plain `def`s, which become the text that kernels are compiled with.
 
-`source`, `edge` and `found`, or `nothing`, `sent` and `received`, are what the loops of kernels.skeleton call; that
-module says what each of them means. They are functions of a module, static methods, or functions inside a function.
-Names from outside are resolved when a function is read, so a function inside another is specialised by the values
-around it.
+`source`, `edge` and `found`, or `nothing`, `sent` and `received`, are what the loops of `kernels/loops/skeleton.py`
+call; that module says what each of them means. They are functions of a module, static methods, or functions inside a
+function. Names from outside are resolved when a function is read, so a function inside another is specialised by the
+values around it.
 
 - A number becomes a literal, so one that changes from run to run belongs in `params`.
 - A function is read the same way and is placed before those that call it.
-- The atomics of kernels.atomics, `np`, `math`, types such as np.int64 and Python's min, max, abs, ... stay as they are.
+- The atomics of `kernels/compile/atomics.py`, `np`, `math`, types such as np.int64 and Python's min, max, abs, ... stay
+  as they are.
 - A `Message` is called with (value, weight, degree, vertex, params), whichever of these it asks for.
 - A loop over `unrolled(N)` is unrolled.
 

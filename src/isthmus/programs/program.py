@@ -62,7 +62,7 @@ class Program(ABC):
     order_free: bool = True  # any order of propagation gives the answer
     all_active: bool = False  # every vertex is active in every iteration
     pulls: bool = False  # follows the edges backwards, summing up what arrives; needs `all_active`
-    max_iter: int | None = None  # the run ends after so many iterations; None: when no vertex is active
+    max_iter: int | None = None  # iterations after which the run ends; None: when no vertex is active
     # Further runs read the same edges soon, so that they are kept near even if one run reads them once.
     runs_again: bool = False
     prefetched_array: int = 0  # the state array that an edge reads or writes at its head; kernels prefetch it
@@ -98,15 +98,15 @@ class Program(ABC):
         return 0
 
     def share_done(self, state: State, iteration: int) -> float | None:
-        """The share of the work that is done after so many iterations, from 0 to 1; None: not known."""
+        """The share of the work that is done after this number of iterations, from 0 to 1; None: not known."""
         return None
 
     def seeks(self, state: State) -> bool:
-        """Whether the next iteration runs the loops that seek; see kernels.skeleton."""
+        """Whether the next iteration runs the loops that seek; see `kernels/loops/skeleton.py`."""
         return False
 
     def loops(self, state: State) -> tuple[Any, Any] | None:
-        """Kernels for the next iteration in place of `push_rows` and `push_range` of kernels.skeleton; None: those."""
+        """Kernels for the next iteration in place of `push_rows` and `push_range`; None: those."""
         return None
 
     def following(self, state: State) -> tuple[str, ...]:

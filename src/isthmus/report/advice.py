@@ -7,7 +7,7 @@ from typing import Any
 from isthmus.memory import format_size
 from isthmus.runtime.plan.comparison import seconds_of
 
-ALIKE = 1.05  # times in this ratio are not told apart: runs on a busy machine differ by more
+ALIKE = 1.05  # times in this ratio count as equal: runs on a busy machine differ by more
 LESS = 0.9  # a figure explains a difference if it is smaller by so much
 
 Summaries = dict[str, dict[str, Any]]
@@ -37,7 +37,7 @@ def advice(summaries: Summaries) -> str:
 
 
 def because(best: dict[str, Any], other: dict[str, Any]) -> str:
-    """What explains that one run is faster than another; empty if its figures do not."""
+    """Reasons why one run is faster than another; empty if its figures show none."""
     one, two = best["transfer"], other["transfer"]
     if one["bytes"] < LESS * two["bytes"]:
         return f", since it moved {format_size(one['bytes'])} instead of {format_size(two['bytes'])}"

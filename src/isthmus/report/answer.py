@@ -20,15 +20,13 @@ Array = np.ndarray[Any, Any]
 FIRST = 10  # vertices, or groups
 FEW = 48  # whole numbers that get a bar each
 BINS = 40
-WIDE = 100  # a largest value of so many times the mean: bins of equal ratio
+WIDE = 100  # if the largest value exceeds this many times the mean, bins have equal ratios
 AT_ONCE = 1 << 20  # values
 
 
 @dataclass
 class Distribution:
-    """How many values lie between each two of `edges`. `zeros` do not fit on a logarithmic axis, and `missing` have no
-    value.
-    """
+    """Counts of values between each two of `edges`. A logarithmic axis has no `zeros`; `missing` have no value."""
 
     edges: Array
     counts: Array

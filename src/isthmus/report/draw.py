@@ -1,6 +1,4 @@
-"""The drawings of a page. Every colour has a contrast of 3 to the light and to the dark background, so one set serves
-both themes.
-"""
+"""The drawings of a page. Every colour has a contrast of 3 to the light and the dark background."""
 
 from __future__ import annotations
 
@@ -30,7 +28,7 @@ MODELLED_SECONDS = {MODELLED: SECONDS["compute"]}  # always alone
 # Colours are for engines and for time; these lines differ by their dashes.
 ACTIVE = {"edges": (INK, "-"), "vertices": (INK, "--")}
 OTHER = (colour_of("resident"), ":")  # for unknown recipes and for variants
-MARKERS = "osD^vPX*"  # lines that lie on each other are told apart by them
+MARKERS = "osD^vPX*"  # distinguish lines that lie on each other
 MARKS = 6  # of a line
 NARROW = 300  # a logarithmic axis that spans less has ticks at 2 and 5 too
 LETTERS = 68  # that fit below a figure; the sample of a line takes about 6
@@ -91,9 +89,7 @@ def scaled(ax: Any, unit: str) -> None:
 
 
 def engine_colors(engines: Iterable[str]) -> dict[str, str]:
-    """The colours that engines declare. Those of built-in engines are easy to tell apart, also for colour-blind
-    readers.
-    """
+    """The colours that engines declare. Colour-blind readers can distinguish those of built-in engines."""
     return {engine: colour_of(engine) for engine in engines}
 
 
@@ -197,14 +193,12 @@ def growing(name: str, label: str, runs: dict[str, tuple[Series, Any]], unit: st
 
 
 def legend(figure: Any, names: Iterable[str]) -> None:
-    """What lines are, below a figure, in as many columns as the names leave room for."""
+    """The legend below a figure, in as many columns as its names allow."""
     figure.legend(loc="outside lower center", ncols=min(4, max(1, LETTERS // (6 + max(map(len, names))))))
 
 
 def told_apart(at: int, lines: int, points: int) -> dict[str, Any]:
-    """How line number `at` is drawn, so that lines below it show: it is thinner than they are, and has marks of its own
-    at other points.
-    """
+    """The style of line number `at`: thinner than the lines below it, with its own marks at other points."""
     if lines == 1:
         return {"linewidth": 1.8}
     step = max(1, points // MARKS)
@@ -217,8 +211,7 @@ def told_apart(at: int, lines: int, points: int) -> dict[str, Any]:
 
 
 def by_batch(name: str, label: str, batches: int, lines: dict[str, tuple[Any, Any, str, str]], unit: str) -> str:
-    """One line for each recipe of a stream: bounds, values, colour and dash. Logarithmic unless `unit` is "%", for
-    shares of 1.
+    """One line per recipe of a stream: bounds, values, colour, dash. Logarithmic unless `unit` is "%".
 
     A recipe without values has no line; the marks of the others are the same in all figures.
     """

@@ -1,6 +1,4 @@
-"""A run, or several runs of one algorithm with different recipes, as one HTML page: no script, nothing loaded from
-elsewhere.
-"""
+"""Runs of one algorithm, with one or several recipes, as one HTML page without scripts or external files."""
 
 from __future__ import annotations
 
@@ -23,7 +21,7 @@ __all__ = ["check", "render", "write"]
 
 
 class Run(Protocol):
-    """What a page is made from; a Result is one."""
+    """The data of a page; a Result has it."""
 
     trace: Trace
 
@@ -73,7 +71,7 @@ def given(facts: dict[str, Any]) -> str:
 
 
 def section(recipe: str, trace: Trace, summary: dict[str, Any], several: bool) -> dict[str, Any]:
-    """What the page shows of one run."""
+    """The part of the page about one run."""
     return {
         "summary": summary,
         "recipe": recipe,
@@ -118,7 +116,7 @@ def cards(summary: dict[str, Any]) -> list[tuple[str, str, str]]:
 
 
 def time_rows(seconds: dict[str, float], trace: Trace) -> list[tuple[str, str, float, float]]:
-    """What the time was spent on: part, colour, seconds, percent of the total. The parts add up to it."""
+    """The time by activity: part, colour, seconds, percent of the total. The parts add up to it."""
     total = seconds["total"] or 1.0
     return [
         (name, SECONDS[name], spent, 100 * spent / total)
@@ -138,7 +136,7 @@ def memory(facts: dict[str, Any]) -> list[tuple[str, int, float]]:
 
 
 def to_repeat(facts: dict[str, Any]) -> list[tuple[str, str]]:
-    """What is needed to repeat a run, as rows."""
+    """Facts that repeat a run, as rows."""
     graph, given = facts["graph"], {**facts["options"], **facts["run"]}
     return [
         ("command", facts["command"]),

@@ -31,9 +31,7 @@ def swatch(mark: Any) -> tuple[str, str]:
 
 
 def answer_of(name: str, run: Any) -> dict[str, Any] | None:
-    """The answer, as a page shows it: a table of the vertices that come first, and the distribution. None without
-    vertices.
-    """
+    """The answer on a page: a table of the first vertices, and the distribution. None without vertices."""
     if not isinstance(run, Result) or run.rows is not Rows.VERTICES:
         return None
     head, rows = first(run)

@@ -1,6 +1,4 @@
-"""A trace as columns to draw: iterations in at most BINS bins of equal size, so that thousands of them stay
-readable.
-"""
+"""A trace as columns to draw: at most BINS bins of equally many iterations, so that thousands stay readable."""
 
 from __future__ import annotations
 
@@ -121,9 +119,7 @@ class Map:
 
 
 def choice_map(trace: Trace, step: int) -> Map | None:
-    """The map of a trace in bins of `step` iterations, or of more where choices were thinned; None without any
-    choice.
-    """
+    """The map of a trace in bins of `step` iterations, or more where choices were thinned; None without any."""
     choices = {at: chosen for at, chosen in trace.choices().items() if chosen.size}
     if not choices:
         return None

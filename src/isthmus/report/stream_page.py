@@ -1,6 +1,4 @@
-"""A comparison of streams as one HTML page: what each recipe moved to a device for the same batches, which one to take,
-and why.
-"""
+"""A comparison of streams as one HTML page: bytes moved by each recipe for the same batches, and advice."""
 
 from __future__ import annotations
 
@@ -37,8 +35,7 @@ FIGURES = {  # column of a batch: title, what it shows, unit
 def write(
     path: str | Path, summary: dict[str, Any], lines: dict[str, tuple[str, str]], answers: Mapping[str, Result]
 ) -> None:
-    """Write the page of a comparison, whole or not at all. `lines`: colour and dash of every recipe, as recipes declare
-    them.
+    """Write the page of a comparison, whole or not at all. `lines`: colour and dash of every recipe.
 
     `answers`: by program, those on which all recipes agree.
     """
@@ -67,7 +64,7 @@ def render(summary: dict[str, Any], lines: dict[str, tuple[str, str]], answers: 
 
 
 def shown_of(at: int, result: Result) -> tuple[list[tuple[str, str]], dict[str, Any] | None]:
-    """What the page shows of an answer: its figures, the vertices that come first, and the distribution."""
+    """The part of the page about an answer: its figures, the vertices that come first, and the distribution."""
     return figures_of(as_text(result.summary()["result"])), answer_of(f"answer-{at}", result)
 
 
@@ -90,7 +87,7 @@ def bins(columns: dict[str, list[float]]) -> dict[str, Array]:
 
 
 def figures(runs: dict[str, dict[str, Array]], drawn: dict[str, tuple[str, str]]) -> list[Panel]:
-    """What batches took, one line for each recipe."""
+    """The cost of batches, one line for each recipe."""
     panels = []
     for column, (title, text, unit) in FIGURES.items():
         sizes = next(iter(runs.values()))["sizes"]
@@ -129,7 +126,7 @@ def rows_of(runs: list[dict[str, Any]]) -> list[dict[str, Any]]:
 
 
 def to_repeat(facts: dict[str, Any]) -> list[tuple[str, str]]:
-    """What is needed to repeat the comparison, as rows."""
+    """Facts that repeat the comparison, as rows."""
     repeat = facts["repeat"]
     graph = repeat["graph"]
     command = [("command", repeat["command"])] if repeat["command"] else []

@@ -1,6 +1,4 @@
-"""Pages from templates, each one file: no script, nothing loaded from elsewhere. Every string from outside is
-escaped.
-"""
+"""Pages from templates, each one file without scripts or external files. Every string from outside is escaped."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the time of a run was spent on, in parts that add up to the total."""
+"""The time of a run by activity, in parts that add up to the total."""
 
 from __future__ import annotations
 
@@ -10,12 +10,10 @@ PARTS = ("compiling", "set-up", "loading", "I/O wait", "compute", "deciding", "o
 
 
 def time_parts(seconds: dict[str, float], trace: Trace) -> dict[str, float]:
-    """Seconds by part. `other` is what no clock was on; where parts of the iterations overlap, they share the time they
-    took.
-    """
+    """Seconds by part. `other` has no clock of its own; overlapping parts of iterations share their time."""
     spent = {"I/O wait": seconds["wait"], "compute": seconds["kernel"], "deciding": float(trace.total("decide"))}
-    room = min(seconds["iterate"], seconds["total"] - seconds["compile"])
-    scale = min(1.0, room / sum(spent.values())) if sum(spent.values()) > 0 else 1.0
+    available = min(seconds["iterate"], seconds["total"] - seconds["compile"])
+    scale = min(1.0, available / sum(spent.values())) if sum(spent.values()) > 0 else 1.0
     found: dict[str, Any] = {"compiling": seconds["compile"], "set-up": seconds["set_up"], "loading": seconds["load"]}
     found |= {name: value * scale for name, value in spent.items()}
     found["other"] = max(0.0, seconds["total"] - sum(found.values()))

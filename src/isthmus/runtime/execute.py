@@ -105,7 +105,7 @@ class Times:
 def execute(
     program: Program, session: Session, watch: Watch, say: Callable[[str], None] | None, saved: Checkpoint | None
 ) -> Execution:
-    """Run a program. `say` is told what takes its time, such as kernels that have to be compiled."""
+    """Run a program. `say` gets messages about slow steps, such as kernels that have to be compiled."""
     with telling(program.name, say):
         times, near, recipe = Times(), session.near_memory, recipe_for(program, session)
         split = near.reuse_split(program, session_split(program, session), recipe)

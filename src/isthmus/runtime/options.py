@@ -19,6 +19,7 @@ from isthmus.memory import parse_size
 from isthmus.programs.parameter import Kind, Option, Parameter
 
 if TYPE_CHECKING:
+    from isthmus.devices.device import Device
     from isthmus.runtime.trace.iteration import Iteration
 
 Watch = Callable[["Iteration"], None]
@@ -85,7 +86,10 @@ def checkpoint_folder(name: str, value: Any) -> None:
 class SessionOptions(TypedDict, total=False):
     """Options that a session is opened with. Commands of the shell that run or plan an algorithm have them too."""
 
-    device: Annotated[str, RunOption("auto, cpu, cuda:NUMBER, or model:NAME for a modelled GPU.", default="auto")]
+    device: Annotated[
+        "str | Device",
+        RunOption("auto, cpu, cuda:NUMBER, or model:NAME for a modelled GPU.", default="auto", shell_type=str),
+    ]
     memory: Annotated[
         str | int | None,
         RunOption(
@@ -177,7 +181,7 @@ def declared(options: type) -> dict[str, RunParameter]:
 
 SESSION, CALL = declared(SessionOptions), declared(CallOptions)
 VISIBLE = tuple(name for name, each in {**SESSION, **CALL}.items() if each.option.help)
-ELSEWHERE = {  # what other libraries call an option
+ELSEWHERE = {  # names of options in other libraries
     "damping": "alpha",
     "damping_factor": "alpha",
     "max_iterations": "max_iter",

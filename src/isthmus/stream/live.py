@@ -30,7 +30,7 @@ from isthmus.messages import option
 from isthmus.stream.batch_application import BatchApplication, refuse_half_applied
 from isthmus.stream.batch_report import BatchReport
 from isthmus.stream.context import StreamContext, StreamOptions
-from isthmus.stream.input.arriving_batches import arrivals
+from isthmus.stream.input.arriving_batches import arriving_batches
 from isthmus.stream.input.batch import edits_in_order, edits_of
 from isthmus.stream.input.batch_columns import Kinds
 from isthmus.stream.input.sources import open_updates
@@ -188,7 +188,7 @@ class Live:
         source = open_updates(updates, self.kinds(), format)
         try:
             progress = self.log.progress(source, updates, Kinds.of(self.graph))
-            for arrival in arrivals(source, batch, window):
+            for arrival in arriving_batches(source, batch, window):
                 start, rows = clock(), arrival.rows
                 edits = edits_of_table(rows.table(), self.kinds(), rows.name, rows.where)
                 place = None if progress is None else progress.take(edits)

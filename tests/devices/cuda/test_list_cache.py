@@ -18,7 +18,8 @@ from tests.list_caches import iterate, memory_bytes
 
 from isthmus.cache.chunks import Chunked
 from isthmus.cache.list_cache import ListCache
-from isthmus.cache.ranking import USES
+from isthmus.cache.mover import Attached
+from isthmus.cache.ranking import HOTNESS, USES, Ranking
 from isthmus.devices.cuda.gpu_space import CardSpace, RowSpace
 from isthmus.devices.cuda.list_cache import on_card
 from isthmus.devices.cuda.list_mover import ListMover
@@ -126,3 +127,29 @@ def test_a_cache_outlasts_runs() -> None:
             assert there.counts.words.tolist() == here.counts.words.tolist()
     team.close()
     assert card.held == {}
+
+
+def test_a_cache_that_stays_keeps_its_mover_from_run_to_run() -> None:
+    """Lists of a stream also move between runs; a run brings only its frontier."""
+    lists, card, team = [sides.lists_of(DEGREES)], LazyCard(), Team(1)
+    with CardSpace(card) as space:
+        cache, _ = two(space, lists, 200, (np.uint32, None), team, interval=None)
+        cache.detach()
+        assert cache.layout.attached is None and cache.counts.attached is None
+        home = Attached(ListMover(RowSpace(space, N)), lambda lists: lists.arrays)
+        cache.stay(home)
+        for _ in range(2):
+            cache.attach(ListMover(RowSpace(space, N)), lambda lists: lists.arrays)
+            assert cache.layout.attached is cache.counts.attached is home
+            cache.detach()
+            assert cache.layout.attached is cache.counts.attached is home
+    team.close()
+    assert card.held == {}
+
+
+@pytest.mark.parametrize("ranking", [HOTNESS, USES])
+def test_a_run_attaches_no_cache_that_can_hold_nothing(ranking: Ranking) -> None:
+    """Of a stream, the index is near memory all the same."""
+    lists, memory = sides.lists_of(DEGREES), np.zeros(ranking.index_bytes * N, np.uint8)
+    cache = ListCache(["out"], [lists], memory, (np.uint32, None), None, ranking, place=on_card())
+    assert (cache.capacity, cache.bytes) == (0, memory.size if ranking.chunked else 0)

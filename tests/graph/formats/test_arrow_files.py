@@ -240,7 +240,7 @@ def test_strings_that_repeat_are_counted_as_often_as_they_occur(tmp_path, sized,
 def test_few_rows_at_a_time(tmp_path, sized, monkeypatch, name):
     """However many rows repeat a long string, Arrow is asked for few of them at once."""
     BOMBS[name](tmp_path / name)
-    sized(least_room=1 << 24)
+    sized(least_block_memory=1 << 24)
     asked = []
 
     class Watched(pq.ParquetFile):
@@ -256,7 +256,7 @@ def test_few_rows_at_a_time(tmp_path, sized, monkeypatch, name):
 @pytest.mark.parametrize("name", ["dictionary.parquet", "snappy.parquet", "strings.feather"])
 def test_a_page_that_does_not_fit_is_refused_before_it_is_decoded(tmp_path, sized, monkeypatch, name):
     BOMBS[name](tmp_path / name)
-    sized(least_room=1 << 10, least_name_bytes=1 << 10)
+    sized(least_block_memory=1 << 10, least_name_bytes=1 << 10)
     monkeypatch.setattr(arrow_files, "batches", lambda *_: pytest.fail("decoded"))
     what = "a batch" if name.endswith("feather") else "a page of column 'u'"
     with pytest.raises(

@@ -243,7 +243,7 @@ def test_bytes_behind_the_lists(tmp_path):
 
 def test_a_list_that_the_budget_has_no_room_for(tmp_path, sized):
     """Few bits can stand for very many neighbours: an interval, and lists that repeat it."""
-    sized(least_room=1000)
+    sized(least_block_memory=1000)
     path = Bv().write(tmp_path / "g", [list(range(9000))] + [[]] * 8999)
     with pytest.raises(
         BudgetError, match=r"vertex 0: its list and those of the 0 vertices before it take .*; raise memory="
@@ -393,7 +393,7 @@ def test_a_name_alone_is_still_metis(tmp_path):
 
 @pytest.mark.parametrize("memory", ["1MB", None])
 def test_lists_too_long_to_write(tmp_path, sized, memory):
-    sized(least_room=1000)
+    sized(least_block_memory=1000)
     graph = ist.read((np.zeros(20_000, int), np.arange(20_000)))
     if memory is None:
         graph.export(tmp_path / "g", "webgraph")

@@ -130,14 +130,14 @@ def test_a_name_that_is_equal_but_for_its_key_is_another_holders(tmp_path: Path)
 
 
 def test_another_machine_of_our_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """It has given a sign of life since this one was booted."""
+    """It has renewed its lock since this one was booted."""
     monkeypatch.setattr(holder, "machine", lambda: ("host", "boot"))
     monkeypatch.setattr(holder, "clock", lambda: 100.0)
     leave(tmp_path / ".lock", Holder("host", "another-boot", "", 5), 90)
     with pytest.raises(StoreError, match="process 5 on the host host is writing"):
         take(tmp_path / ".lock")
     leave(tmp_path / ".lock", Holder("host", "another-boot", "", 5), -5000)
-    with pytest.raises(StoreError, match="its last sign of life was 0 minutes ago"):
+    with pytest.raises(StoreError, match="its last heartbeat was 0 minutes ago"):
         take(tmp_path / ".lock")
     assert abs((tmp_path / ".lock").stat().st_mtime - time.time()) < 60, "a time in the future would never get old"
     leave(tmp_path / ".lock", Holder("host", "another-boot", "", 5), 110)
@@ -149,7 +149,7 @@ def test_a_lock_of_another_machine_is_held_until_it_is_old(tmp_path: Path) -> No
     leave(path, Holder("otherhost", "1-2-3", "", os.getpid()), 600)
     words = (
         rf"thing: process {os.getpid()} on the host otherhost is writing this thing, or was killed there; its last "
-        rf"sign of life was 10 "
+        rf"heartbeat was 10 "
         rf"minutes ago\. Wait for it; or, if it has ended, remove {path} and try again\. After 60 minutes"
     )
     with pytest.raises(StoreError, match=words):
@@ -174,7 +174,7 @@ def test_the_clock_of_the_file_system_decides_what_is_old(tmp_path: Path, monkey
         take(tmp_path / ".lock")
 
 
-def test_signs_of_life(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_lock_is_renewed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / ".lock"
     lock = take(path)
     os.utime(path, (0, 0))
@@ -235,7 +235,7 @@ def test_a_disk_without_room_for_the_name(tmp_path: Path, monkeypatch: pytest.Mo
     with monkeypatch.context() as patched:
         patched.setattr(os, "pwrite", full)
         with pytest.raises(
-            StoreError, match="lock of process 77 on the host otherhost has expired, but there is no room"
+            StoreError, match="lock of process 77 on the host otherhost has expired, but the disk has no space"
         ):
             take(path)
     with pytest.raises(NoLockFile, match="nowhere: cannot write here: No such file"):
@@ -370,7 +370,8 @@ def test_a_file_of_another_user_tells_who_holds_it(tmp_path: Path, monkeypatch: 
     leave(path, OTHER, OLD + 1)
     monkeypatch.setattr(lock_file.fcntl, "flock", failing(errno.ENOLCK))
     with pytest.raises(
-        NoLockFile, match=r"\.lock: cannot write: Permission denied\. If nobody is writing this thing, remove this file"
+        NoLockFile,
+        match=r"\.lock: cannot write: Permission denied\. If no process is writing this thing, remove this file",
     ):
         take(path)
 
@@ -392,7 +393,7 @@ def becomes(true: Callable[[], bool]) -> bool:
     return true()
 
 
-def test_a_holder_that_is_busy_gives_signs_of_life(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_holder_that_is_busy_renews_its_lock(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / ".lock"
     assert becomes(lambda: not signing())
     monkeypatch.setattr(lock_file, "RENEWED", 0)
@@ -408,14 +409,14 @@ def test_a_holder_that_is_busy_gives_signs_of_life(tmp_path: Path, monkeypatch: 
     assert path.stat().st_mtime == 0, "it is no longer ours"
     child = os.fork()
     if child == 0:
-        os._exit(len(heartbeat.SIGNS._held) + heartbeat.SIGNS._runs)
+        os._exit(len(heartbeat.HEARTBEAT._held) + heartbeat.HEARTBEAT._runs)
     assert os.waitpid(child, 0)[1] == 0, "a fork holds nothing"
     lock.release()
     assert becomes(lambda: not signing())
 
 
 def test_a_lock_that_nobody_has_any_more_is_given_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """As of a writer that was interrupted twice. The thread that gives signs of life does not hold it."""
+    """As of a writer that was interrupted twice. The thread that renews locks does not hold it."""
     monkeypatch.setattr(heartbeat, "EVERY", 0.01)
     lock = take(tmp_path / ".lock")
     time.sleep(0.1)
@@ -425,14 +426,14 @@ def test_a_lock_that_nobody_has_any_more_is_given_up(tmp_path: Path, monkeypatch
     take(tmp_path / ".lock").release()
 
 
-def test_a_lock_that_the_collector_releases_while_it_gives_a_sign(tmp_path: Path) -> None:
+def test_a_lock_that_the_collector_releases_while_it_is_renewed(tmp_path: Path) -> None:
     lock = take(tmp_path / ".lock")
     with lock._closing:
         lock.release()
     assert not (tmp_path / ".lock").exists()
 
 
-def test_signs_go_on_after_an_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_heartbeat_goes_on_after_an_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert becomes(lambda: not signing())
     monkeypatch.setattr(heartbeat, "EVERY", 0.01)
     monkeypatch.setattr(lock_file, "RENEWED", 0)
@@ -443,7 +444,7 @@ def test_signs_go_on_after_an_error(tmp_path: Path, monkeypatch: pytest.MonkeyPa
         raise MemoryError
 
     with monkeypatch.context() as patched:
-        patched.setattr(LockFile, "sign", fail)
+        patched.setattr(LockFile, "beat", fail)
         assert becomes(lambda: len(failed) > 2)
         failed.clear()
     os.utime(tmp_path / ".lock", (0, 0))
@@ -457,7 +458,7 @@ def test_a_lock_is_released_while_another_is_added(tmp_path: Path) -> None:
     it.
     """
     lock = take(tmp_path / ".lock")
-    with heartbeat.SIGNS._changed:
+    with heartbeat.HEARTBEAT._changed:
         uninterrupted(lock.release)
     assert not (tmp_path / ".lock").exists()
 
@@ -530,4 +531,4 @@ def test_who_is_stopped_right_after_a_look_looks_again(tmp_path: Path, monkeypat
 
 
 def signing() -> list[threading.Thread]:
-    return [thread for thread in threading.enumerate() if thread.name == "lock-signs"]
+    return [thread for thread in threading.enumerate() if thread.name == "lock-heartbeat"]

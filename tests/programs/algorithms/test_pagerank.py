@@ -18,8 +18,8 @@ from tests.programs.ways import BUDGETS, HOW, columns, skewed, tight_ways
 
 import isthmus as ist
 from isthmus.errors import OptionError
-from isthmus.kernels.scores import sweeps
-from isthmus.programs.scores import ranking
+from isthmus.kernels.scores import passes
+from isthmus.programs.scores import sweeps
 from isthmus.threads import Team
 
 SETTINGS = settings(max_examples=80, deadline=None, suppress_health_check=[HealthCheck.too_slow])
@@ -247,9 +247,9 @@ def test_from_disk_in_place_without_a_pass_more_than_allowed(tmp_path):
 def test_single_precision_is_left_when_it_is_in_the_way(monkeypatch):
     """Shares that stay single would never prove 1e-9, and doubles from the start would make the test pass idly."""
     graph, kinds = random_graph(True), []
-    sweep = sweeps.sweep_range
+    sweep = passes.sweep_range
     monkeypatch.setattr(
-        sweeps, "sweep_range", lambda *given: kinds.append(given[12][1].dtype.itemsize) or sweep(*given)
+        passes, "sweep_range", lambda *given: kinds.append(given[12][1].dtype.itemsize) or sweep(*given)
     )
     assert_within(ist.pagerank(graph, tol=1e-9, threads=1), exact(graph), 1e-9)
     assert kinds[0] == 4 and kinds[-1] == 8 and kinds == sorted(kinds)
@@ -292,7 +292,7 @@ def test_fewer_passes_than_power_iteration():
 
 def test_going_too_far_ends_when_it_does_not_help(monkeypatch):
     """With twice the step, sweeps would swing for ever; they are watched."""
-    monkeypatch.setattr(ranking, "OVER", 2.2)
+    monkeypatch.setattr(sweeps, "OVER", 2.2)
     graph = random_graph(False)
     assert_within(ist.pagerank(graph, tol=1e-8, max_iter=200), exact(graph), 1e-8)
 
@@ -399,7 +399,7 @@ def test_shares_become_doubles_where_they_lie(n):
     single = np.empty(n).view(np.float32)
     single[:n] = expected
     team = Team(2)
-    doubles = ranking.as_doubles(single, n, team)
+    doubles = sweeps.as_doubles(single, n, team)
     team.close()
     assert doubles.dtype == np.float64 and np.may_share_memory(doubles, single)
     assert np.array_equal(doubles, expected)

@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 
 import isthmus as ist
+from isthmus.devices.cpu import Cpu
 from isthmus.errors import BudgetError, OptionError, StoreError
 from isthmus.graph.store.store import Store
 from isthmus.link.link import Profile
-from isthmus.runtime.plan import plan as plans
 
 SLOW = Profile("a slow disk", 1e6, 100.0, 4096, 8, True, compaction=2e6)
 
@@ -91,9 +91,15 @@ def test_a_pass_costs_about_what_the_plan_says(graph: Any, policy: str, memory: 
     assert moved["requests"] <= 2 * planned.requests + 8
 
 
-def test_costs_follow_from_counts_and_rates(graph: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(plans, "known_profile", lambda arrays: SLOW)
-    found = ist.plan(ist.sssp, graph, source=0, memory="10%")
+class SlowDisk(Cpu):
+    """The processor, with a disk of known rates."""
+
+    def profile(self, snapshot: Any) -> Profile:
+        return SLOW
+
+
+def test_costs_follow_from_counts_and_rates(graph: Any) -> None:
+    found = ist.plan(ist.sssp, graph, source=0, memory="10%", device=SlowDisk())
     blocks = 2 * -(-graph.arcs * 4 // 4096)
     assert found.edge_bytes == graph.arcs * 8
     costs = found.costs()

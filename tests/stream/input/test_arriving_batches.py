@@ -21,7 +21,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import isthmus as ist
-from isthmus.stream.input.arriving_batches import arrivals
+from isthmus.stream.input.arriving_batches import arriving_batches
 from isthmus.stream.input.batch_columns import Kinds
 from isthmus.stream.input.lines import PipeLines
 from isthmus.stream.input.sources import TextUpdates, open_updates
@@ -35,7 +35,7 @@ HEADER = "op,source,target,weight,time\n"
 
 def batches(path: Any, kinds: Kinds = INTEGERS, format: str | None = None, **how: Any) -> list[list[tuple[Any, ...]]]:
     """The rows of every batch."""
-    return [table_rows(arrival.rows, kinds) for arrival in arrivals(open_updates(path, kinds, format), **how)]
+    return [table_rows(arrival.rows, kinds) for arrival in arriving_batches(open_updates(path, kinds, format), **how)]
 
 
 def table_rows(rows: Rows, kinds: Kinds) -> list[tuple[Any, ...]]:
@@ -195,7 +195,7 @@ def written_header(folder: Path) -> Path:
 def test_windows_by_the_column_time(tmp_path: Path) -> None:
     times = [0, 0.4, 0.9, 1.0, 5.0, 5.2, 9.0]
     (tmp_path / "u.csv").write_text(HEADER + "".join(f"insert,1,{row},1,{when}\n" for row, when in enumerate(times)))
-    found = list(arrivals(open_updates(tmp_path / "u.csv", INTEGERS), window=1.0))
+    found = list(arriving_batches(open_updates(tmp_path / "u.csv", INTEGERS), window=1.0))
     assert [len(each.rows) for each in found] == [3, 1, 2, 1]
     assert [each.seconds for each in found] == pytest.approx([0.9, 0.1, 4.2, 3.8])
     assert [len(rows) for rows in batches(tmp_path / "u.csv", window=1.0, batch=2)] == [2, 2, 2, 1]
@@ -212,7 +212,7 @@ def test_a_batch_ends_where_a_removed_vertex_is_used(tmp_path: Path) -> None:
         "remove_vertex,9,",
     ]
     (tmp_path / "u.csv").write_text("op,source,target\n" + "\n".join(rows) + "\n")
-    parts = [len(each.rows) for each in arrivals(open_updates(tmp_path / "u.csv", INTEGERS))]
+    parts = [len(each.rows) for each in arriving_batches(open_updates(tmp_path / "u.csv", INTEGERS))]
     assert parts == [2, 1, 4]
     with ist.stream(ist.read((np.array([1, 7]), np.array([7, 1])))) as live:
         assert [report.changes for report in live.follow(tmp_path / "u.csv")] == [2, 1, 4]
@@ -233,7 +233,7 @@ def line(target: int) -> bytes:
 
 def test_a_quiet_pipe_is_applied_all_the_same(pipe: Any) -> None:
     source, file = pipe
-    found = arrivals(source, window=0.05)
+    found = arriving_batches(source, window=0.05)
     file.write(line(1))
     assert len(next(found).rows) == 1
     file.write(line(2) + line(3) + line(4)[:-9])
@@ -249,13 +249,13 @@ def test_batches_of_a_pipe_by_rows(pipe: Any) -> None:
     source, file = pipe
     file.write(b"".join(map(line, range(7))))
     file.close()
-    found = list(arrivals(source, batch=3))
+    found = list(arriving_batches(source, batch=3))
     assert [len(each.rows) for each in found] == [3, 3, 1]
 
 
 def test_what_arrives_meanwhile_belongs_to_the_next_batch(pipe: Any) -> None:
     source, file = pipe
-    found = arrivals(source, window=0.02)
+    found = arriving_batches(source, window=0.02)
     file.write(b"op,source,target\ninsert,1,1\n")
     first = next(found)
     threading.Timer(0.1, lambda: (file.write(b"insert,1,2\ninsert,1,3\n"), file.close())).start()
@@ -270,7 +270,7 @@ def test_a_pipe_that_ends_within_a_line(pipe: Any) -> None:
     source, file = pipe
     file.write(line(1) + line(2)[:20])
     file.close()
-    found = arrivals(source, batch=1)
+    found = arriving_batches(source, batch=1)
     assert len(next(found).rows) == 1
     with pytest.raises(ist.BatchError, match=r"pipe:2: expected a JSON object such as .*, got "):
         next(found)

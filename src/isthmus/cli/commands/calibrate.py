@@ -1,7 +1,6 @@
-"""`isthmus calibrate [PATH]`: measure rates, show them, and remember them for later runs: a disk's
-(`calibrate_disk.py`) or a GPU's.
+"""`isthmus calibrate [PATH]`: measure the rates of a disk or a GPU, show them, and remember them for later runs.
 
-What is measured is a `Calibration`; all that a person or a script sees of it is here.
+A `Calibration` measures (`disk_calibration.py`; devices bring theirs); all output to people and scripts is here.
 """
 
 from __future__ import annotations
@@ -18,7 +17,7 @@ from isthmus.cli import help_lists
 from isthmus.cli.shared_options import Json
 
 if TYPE_CHECKING:
-    from isthmus.devices.device import Calibration
+    from isthmus.devices.calibration import Calibration
 
 PathArgument = Annotated[
     Path | None,
@@ -49,15 +48,15 @@ def calibrate(
         raise OptionError("expected --show or --forget, not both")
     if device is not None and path is not None:
         raise OptionError(f"expected a path, to measure a disk, or --device, to measure a GPU; got {path} and {device}")
-    (drop if forget else tell if show else measure)(subject_of(path, device), json)
+    (drop if forget else show_remembered if show else measure)(calibration_at(path, device), json)
 
 
-def subject_of(path: Path | None, device: str | None) -> Calibration:
+def calibration_at(path: Path | None, device: str | None) -> Calibration:
     if device is not None:
         from isthmus.devices.choose import calibration_of
 
         return calibration_of(device)
-    from isthmus.cli.commands.calibrate_disk import Disk
+    from isthmus.cli.disk_calibration import Disk
 
     return Disk(path or Path("."))
 
@@ -67,21 +66,21 @@ def measure(subject: Calibration, json: bool) -> None:
 
     start = time.perf_counter()
     with Bar() as bar:
-        kept = subject.survey(bar, warn)
+        remembered = subject.survey(bar, warn)
     seconds = time.perf_counter() - start
     if json:
-        more = {"seconds": seconds, "remembered": kept, "before": described(subject)}
+        more = {"seconds": seconds, "remembered": remembered, "before": described(subject)}
         show_json({**subject.key, **subject.as_json(None), **more})
         return
     say(subject.name(None), "bold")
     show_table(subject)
     say("")
     rounds = len(subject.rounds()[0][2])
-    remembered = [("remembered", f"in {subject.file}")] if kept else []
-    facts("", [*subject.facts(), ("time", f"{seconds:.1f} s, {rounds} rounds"), *remembered])
+    where = [("remembered", f"in {subject.file}")] if remembered else []
+    facts("", [*subject.facts(), ("time", f"{seconds:.1f} s, {rounds} rounds"), *where])
 
 
-def tell(subject: Calibration, json: bool) -> None:
+def show_remembered(subject: Calibration, json: bool) -> None:
     from isthmus.cli.console import facts, say, show_json
 
     if json:
@@ -129,7 +128,7 @@ def spread(rounds: Sequence[float], unit: str) -> list[str]:
 
 
 def shown(figure: float, unit: str) -> str:
-    """A figure with its unit: B, bytes per second; s, seconds; otherwise so many per second, of which M are many."""
+    """A figure with its unit: B for bytes per second, s for seconds, M for large counts per second, else counts."""
     from isthmus.memory import format_size
 
     if unit == "s":

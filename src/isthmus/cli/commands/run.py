@@ -22,7 +22,7 @@ ReportOption = Annotated[Path | None, typer.Option(help="Write an HTML report of
 
 @dataclass
 class Outputs:
-    """What is written and shown of a result."""
+    """The files that a run writes, and the output that it shows."""
 
     output: ResultOutput = None
     top: Top = 0

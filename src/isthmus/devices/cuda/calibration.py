@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import asdict
 from typing import Any
 
+from isthmus.devices.calibration import Row
 from isthmus.devices.cuda import device as gpus
 from isthmus.devices.cuda import gpu_costs
 from isthmus.devices.cuda.gpu_costs import CardCosts, StoredCosts, costs_file
 from isthmus.devices.cuda.measurement import CardSamples
-from isthmus.devices.device import Calibration, CalibrationRow
 
 KINDS = (  # (member of CardCosts, words, unit)
     ("bandwidth", "copies to the GPU", "B"),
@@ -27,8 +27,8 @@ KINDS = (  # (member of CardCosts, words, unit)
 )
 
 
-class GpuCalibration(Calibration):
-    """A GPU of this machine."""
+class GpuCalibration:
+    """The measurement of a GPU of this machine."""
 
     samples: CardSamples
     found: CardCosts
@@ -49,21 +49,15 @@ class GpuCalibration(Calibration):
     def name(self, known: StoredCosts | None) -> str:
         return (self.found if known is None else known.costs).gpu
 
-    def rounds(self) -> list[CalibrationRow]:
+    def rounds(self) -> list[Row]:
         return [(words, unit, self.samples.kinds[name]) for name, words, unit in KINDS]
 
-    def rows(self, known: StoredCosts) -> list[CalibrationRow]:
+    def rows(self, known: StoredCosts) -> list[Row]:
         return [(words, unit, figure(known.costs, name)) for name, words, unit in KINDS]
 
     def facts(self) -> list[tuple[str, str]]:
-        costs = self.found
-        return [
-            (
-                "start",
-                f"{costs.start_seconds:.2f} s until a program's first kernel has run, {costs.kernel_seconds:.2g} s "
-                f"for another",
-            )
-        ]
+        first = f"{self.found.start_seconds:.2f} s until a program's first kernel has run"
+        return [("start", f"{first}, {self.found.kernel_seconds:.2g} s for another")]
 
     def as_json(self, known: StoredCosts | None) -> dict[str, Any]:
         return asdict(self.found if known is None else known.costs)

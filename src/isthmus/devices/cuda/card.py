@@ -1,8 +1,8 @@
 """A GPU as the rest of Isthmus sees it: memory, streams, events, copies and launches, and nothing else.
 
 Work on a stream runs in order; work on two streams does not. A thread of the host waits for its own work in `finish`,
-while others submit more. So whoever reuses memory first waits for the event behind its last use; a card in the tests
-delays all work for as long as events allow, and so finds every wait that is missing.
+while others submit more. So a thread that reuses memory first waits for the event behind its last use; a card in the
+tests delays all work for as long as events allow, and so finds every wait that is missing.
 
 | memory | the host | kernels |
 |---|---|---|
@@ -191,7 +191,7 @@ class NumbaCard(Card):
     def __init__(self, number: int) -> None:
         self._number, self._cuda = number, cuda_module.cuda()
         self._begun = threading.local()  # what each thread of the host knows
-        self._registered: dict[int, Any] = {}  # arrays of the host, by id; whoever registers one holds it
+        self._registered: dict[int, Any] = {}  # arrays of the host, by id; the caller that registers one holds it
         self.repeats = self._simulated = cuda_module.simulated()
         self.name = f"cuda:{number}"
         self.dlpack_device = (dlpack.CPU, 0) if self._simulated else (dlpack.CUDA, number)

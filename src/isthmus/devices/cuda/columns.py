@@ -3,8 +3,8 @@
 A column that is an array of the program's state still lies there when the run has ended, and is handed over as it is.
 Others, such as those of a graph in hub order or that name vertices, are made on the host and copied to the GPU when
 they are first asked for. Either way the memory belongs to the result: it is freed when the result and all arrays made
-of it are gone. Programs write nothing into it any more; who writes into it changes what the GPU has of the result, not
-what the host has.
+of it are gone. Programs no longer write into it. A user who writes into it changes the GPU's copy of the result, not
+the host's.
 """
 
 from __future__ import annotations

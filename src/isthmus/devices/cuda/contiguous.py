@@ -28,7 +28,14 @@ class CudaContiguous(Layout):
     """Lists of one side in near memory. Which are chosen, and where they lie, is known to the GPU only."""
 
     def __init__(
-        self, link: CudaLink, memory: Array, keys: int, dtypes: tuple[Any, Any], longest: int, team: Any, index: Array
+        self,
+        link: CudaLink | None,
+        memory: Array,
+        keys: int,
+        dtypes: tuple[Any, Any],
+        longest: int,
+        team: Any,
+        index: Array,
     ) -> None:
         """`index`: near memory, of which the counts take the first part."""
         super().__init__(memory, dtypes)
@@ -36,6 +43,7 @@ class CudaContiguous(Layout):
         self.count = 0  # lists that have a place
         if not self.capacity:
             return
+        assert link is not None, "contiguous lists take memory from a link"
         place = np.dtype(np.uint32 if self.capacity < 1 << 32 else np.int64)
         index = index[-(-key_bytes(HOTNESS) * keys // 8) * 8 :]
         if index.size < keys * (place.itemsize + 4 + 1):

@@ -1,7 +1,7 @@
 """The loops of a maintained monotone program on a GPU: kernels find wrong values and set them right.
 
 The state lies in managed memory from batch to batch. The host gets the list of vertices that a kernel has found, four
-bytes each, and decides from it which lists are near and which are read over the link (`cuda_reads.py`), as it does for
+bytes each, and decides from it which lists are near and which are read over the link (`residency.py`), as it does for
 a run's frontier. No recipe for a GPU looks for other parents.
 """
 

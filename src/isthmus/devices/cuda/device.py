@@ -6,7 +6,6 @@ What differs is here, in `link.py` and in `worker.py`: memory lies on the GPU, a
 
 from __future__ import annotations
 
-import importlib
 import re
 from collections.abc import Collection, Iterable, Iterator
 from contextlib import ExitStack, contextmanager
@@ -16,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from isthmus.devices.calibration import Calibration
 from isthmus.devices.cpu import RunParts
 from isthmus.devices.cuda.card import Card, NumbaCard, Shared
 from isthmus.devices.cuda.columns import GpuColumns
@@ -29,7 +29,7 @@ from isthmus.devices.cuda.list_cache import on_card
 from isthmus.devices.cuda.measurement import TRIAL, CardSamples, Trial, measure_card
 from isthmus.devices.cuda.residency import CudaResidency, card_bytes
 from isthmus.devices.cuda.worker import CudaWorker, OnCard
-from isthmus.devices.device import Calibration, DeviceInfo
+from isthmus.devices.device import DeviceInfo
 from isthmus.devices.model.device import ModelledGpu, ModelMemory
 from isthmus.devices.model.figures import PREFIX, GpuFigures, find
 from isthmus.devices.model.launches import Launches
@@ -108,9 +108,10 @@ class CudaGpu(ModelledGpu):
         return offsets
 
     @classmethod
-    def calibration(cls, given: str) -> Calibration:
-        # Late: it imports this module.
-        return importlib.import_module("isthmus.devices.cuda.calibration").GpuCalibration(given)  # type: ignore[no-any-return]
+    def calibration(cls, name: str) -> Calibration:
+        from isthmus.devices.cuda.calibration import GpuCalibration  # late: it measures by this file
+
+        return GpuCalibration(name)
 
 
 class CudaMemory(ModelMemory):

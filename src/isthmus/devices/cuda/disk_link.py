@@ -35,7 +35,7 @@ LEAST = 4 * BLOCK  # bytes of a buffer
 
 @dataclass
 class DiskSlot(Slot):
-    """Page-locked memory for what is read, and room to pack lists. `event` is behind the last copy out of either."""
+    """Page-locked memory for what is read, and a buffer to pack lists. `event` follows the last copy out of either."""
 
     packed: Array = field(default_factory=lambda: np.empty(0, np.uint8))
 

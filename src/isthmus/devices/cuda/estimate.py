@@ -2,7 +2,7 @@
 processor.
 
 Only GPUs that `isthmus calibrate --device cuda:0` has measured are considered. Without such a measurement, or if the
-processor is done before any of them can start, nobody looks for a GPU, and nothing of CUDA is imported. A run is taken
+processor is done before any of them can start, no GPU is looked for, and nothing of CUDA is imported. A run is taken
 to follow all edges PASSES times, after they were brought near where they fit:
 
     processor, edges fit its memory      read from disk + PASSES x edges / rate of the processor

@@ -150,7 +150,7 @@ class CudaFrontier(Frontier):
         return int((before[last] - before[first]).sum())
 
     def _partitions(self, partitions: Partitions, lists: Lists) -> tuple[Array, ...]:
-        """Lists, cuts and room for counts in near memory, made once."""
+        """Lists, cuts and counters in near memory, made once."""
         key = f"{id(partitions)} {id(lists)}"  # both live as long as the run
         if key not in self._near:
             on = self._on

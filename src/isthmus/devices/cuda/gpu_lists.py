@@ -38,7 +38,7 @@ class CardLists:
         return near, (near[0], near[1]) if len(near) == 2 else (near[0][:-1], near[0][1:])
 
     def _all_uploaded(self, host: tuple[Array, ...]) -> tuple[Array, ...]:
-        """Arrays in near memory; if one finds no room, none stays there."""
+        """Arrays in near memory; if one does not fit, none stays there."""
         near: list[Array] = []
         try:
             for each in host:

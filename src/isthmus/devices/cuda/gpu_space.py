@@ -1,4 +1,4 @@
-"""What one user has on a card: a stream, memory that is freed at the end, and room to sort rows."""
+"""What one user has on a card: a stream, memory that is freed at the end, and buffers to sort rows."""
 
 from __future__ import annotations
 
@@ -180,9 +180,7 @@ class RowSpace:
         self.room, self._sorted, self._given = room, columns[: len(ROW)], columns[len(ROW) :]
 
     def grow(self, most: int) -> None:
-        """Have room for more rows, as there can be `most` now. If memory has none, all stays as it is. No row may be in
-        use.
-        """
+        """Take buffers for `most` rows. If there is no memory for them, all stays as it is. No row may be in use."""
         if self.room < min(ROOM, most):
             old = [*self._sorted, *self._given]
             with suppress(BudgetError):
@@ -220,7 +218,7 @@ class RowSpace:
         self._launch(skeleton.WIDTHS, kernel, *arguments)
 
     def each_far_kind(self, kernel: Any, line: int, *arguments: Any) -> None:
-        """The same for rows in far memory, which a kernel reads by lines of so many entries."""
+        """The same for rows in far memory, which a kernel reads by lines of this number of entries."""
         self._launch(skeleton.far_widths(line), kernel, line, *arguments)
 
     def _launch(self, widths: tuple[int, ...], kernel: Any, *arguments: Any) -> None:
@@ -230,6 +228,6 @@ class RowSpace:
             )
 
     def ranges(self, first: int, last: int) -> Iterator[tuple[int, int]]:
-        """Vertices first:last in parts whose rows find room."""
+        """Vertices first:last in parts whose rows fit in the buffers."""
         for at in range(first, last, self.room):
             yield at, min(at + self.room, last)

@@ -52,7 +52,7 @@ class FarMemory:
             return self._hold(name, managed, taken(card, card.mapped, array))
 
     def read(self, name: str, size: int, fill: Fill, managed: bool) -> Shared:
-        """Hold an array of so many bytes, which `fill` reads from a file."""
+        """Hold an array of this size in bytes, which `fill` reads from a file."""
         card, whole = self._card, padded(size)
         room = taken(card, card.managed_room if managed else card.mapped_room, whole + BLOCK, np.uint8)
         skip = -room.host.ctypes.data % BLOCK  # direct reads need whole blocks

@@ -12,11 +12,11 @@ It counts what a modelled link counts (`devices/model/link.py`), in the same way
 | `whole` | a copy of a section, which stays near |
 
 A reader thread calls these while the worker's kernels run on other buffers. It does not wait for its copies, which have
-a stream of their own: `arrival` is the event behind them, and whoever runs the delivery waits for that. So the host
-packs lists while those of the delivery before, or whole partitions, are copied, and both overlap kernels (HyTGraph,
-section VIII). Each channel has two page-locked buffers, which are used in turn, each only after the event behind its
-last copy. All threads of the session pack, unless few vertices are active. Who does not ask for `arrival` waits in
-`take`.
+a stream of their own: `arrival` is the event behind them, and the worker waits for it before it runs the delivery. So
+the host packs lists while those of the delivery before, or whole partitions, are copied, and both overlap kernels
+(HyTGraph, section VIII). Each channel has two page-locked buffers, which are used in turn, each only after the event
+behind its last copy. All threads of the session pack, unless few vertices are active. A caller that does not ask for
+`arrival` waits for its copies in `take`.
 
 With pages, edges lie in managed memory, with the hint of the recipe. A GPU does not say which of its pages are near,
 how many faults it had, or what it evicted: these counts are those of the modelled pages

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import Any
 
 from isthmus.cache.list_cache import Place
 from isthmus.devices.cuda.contiguous import CudaContiguous
+from isthmus.devices.cuda.link import CudaLink
 from isthmus.devices.cuda.ranking import CudaCounts
 
 
-def on_card(link: Any = None) -> Place:
-    """For `ListCache`. A cache whose lists are contiguous needs a `CudaLink`, to take memory."""
+def on_card(link: CudaLink | None = None) -> Place:
+    """For `ListCache`. A cache whose lists are contiguous needs a link, to take memory."""
     return Place(counts=CudaCounts, contiguous=partial(CudaContiguous, link), home=None)

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from isthmus.cache.mover import Attached
-from isthmus.cache.ranking import USES, Counts, Ranking, grown
+from isthmus.cache.ranking import USES, Counts, Ranking, grown, hubs
 from isthmus.devices.cuda.gpu_space import CardSpace, RowSpace
 from isthmus.devices.cuda.kernels import ranking as kernels
 from isthmus.devices.cuda.list_mover import ListMover
@@ -89,6 +89,10 @@ class CudaCounts(Counts):
         """Marks on the host where lists lie in chunks, otherwise near marks, which last until the next choice."""
         if not capacity:
             return np.zeros(held.size, np.uint8)
+        if self.ranking.by_degree:
+            self._space.card.copy(self._marks, hubs(lists[0], capacity), self._space.stream)
+            self._space.finish()
+            return self._marks
         assert self.attached is not None
         run, ranking, side_keys = self._kernels, self.ranking, self.words.size // len(lists)
         with CardSpace(self._space.card) as there:

@@ -2,7 +2,7 @@
 changes them there.
 
 What stays on the GPU from batch to batch: the hot subgraph, where lists begin and end, and the state of programs, in
-managed memory. Runs, and the loops that correct answers (`cuda_corrector.py`), read lists of the hot subgraph where
+managed memory. Runs, and the loops that correct answers (`correction_loops.py`), read lists of the hot subgraph where
 they are; other lists are read by zero-copy. For the recipe with pages, the graph's edges themselves lie in managed
 memory, and both sides use them there.
 """
@@ -295,7 +295,7 @@ class CudaResidency(ModelResidency):
         super().forget()
 
     def end_batch(self) -> Transfer:
-        """Also have room for more rows, if memory is left: now all that the batch needed has its room."""
+        """Also take buffers for more rows, if memory is left: the batch has all the memory that it needs."""
         self._rows.grow(self._graph.vertices)
         return super().end_batch()
 
@@ -309,7 +309,7 @@ class CudaResidency(ModelResidency):
 
 
 def with_spare(vertices: int) -> int:
-    """Vertices whose positions there is room for."""
+    """Vertices whose positions fit in the memory taken for them."""
     return vertices + vertices // SPARE + 64
 
 

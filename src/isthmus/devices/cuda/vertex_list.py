@@ -20,7 +20,7 @@ class DeviceVertexList:
         self.taken: Array = NOTHING  # what was taken last, in near memory, until more is added
 
     def reserve(self, vertices: int) -> None:
-        """Have room for so many vertices. What was listed is forgotten if that needs more memory."""
+        """Have memory for this number of vertices. If more memory is needed, the listed vertices are forgotten."""
         if self._room < vertices or not self.arrays:
             self._space.finish()
             # All references, so that memory is free.
@@ -53,5 +53,5 @@ def words_of(vertices: int) -> int:
 
 
 def listed_bytes(vertices: int) -> int:
-    """Near memory that a list of so many vertices takes."""
+    """Near memory that a list of this number of vertices takes."""
     return 4 * (words_of(vertices) + vertices) + 8

@@ -172,7 +172,7 @@ class CudaWorker(Worker):
     def _gather(
         self, d: Delivery, vertices: Array, begins: Array, weight_begins: Array, lengths: Array, far_begins: Array
     ) -> None:
-        """Read rows from mapped memory into the buffer, where whoever follows them again finds them."""
+        """Read rows from mapped memory into the buffer, where further runs and the cache find them."""
         rows, (targets, weights) = self._rows_there, self._far_arrays(d.task.side)
         for places, far, near in ((begins, targets, d.targets), (weight_begins, weights, d.weights)):
             if far is not None:

@@ -44,7 +44,7 @@ def direct(device: GpuFigures, requests: Array) -> Any:
 
 
 def paged(device: GpuFigures, bytes: Any, batches: Any, migrations: Any, evicted: Any = 0) -> Any:
-    """Seconds for pages migrated by faults; `evicted` bytes were written back to the host to make room."""
+    """Seconds for pages migrated by faults; `evicted` bytes were written back to the host to free memory."""
     link, managed = device.link, device.managed
     least = bytes / (managed.peak_share * link.bandwidth)
     handled = batches * managed.fault_seconds + bulk(device, bytes, migrations)

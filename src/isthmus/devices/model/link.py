@@ -152,7 +152,7 @@ class ModelLink(Link):
         return copy(self._sections, extents, buffer.view(np.uint8))
 
     def _carry_packed(self, extents: Extents, buffer: Array, channel: int, cores: int | None) -> int:
-        """The same for extents that so many cores of the host pack first; None means all."""
+        """The same for extents that the host packs first, with this number of cores; None: all."""
         return self._carry(extents, buffer, channel)
 
     def _show(self, extents: Extents, buffer: Array) -> None:

@@ -48,14 +48,14 @@ class LruPages:
         return came, runs
 
     def _evict(self, count: int, ages: Array, wanted: Array) -> None:
-        """Make room for so many pages; the wanted ones that are near stay."""
+        """Evict pages until `count` more fit; those of `wanted` that are near stay."""
         excess = self._near + count - self.room
         if excess > 0:
             ages[wanted[ages[wanted] != FAR]] = self._now
             self._drop(excess)
 
     def _drop(self, excess: int) -> None:
-        """Evict so many pages, the least recently used ones."""
+        """Evict the `excess` least recently used pages."""
         if excess <= 0:
             return
         every = np.concatenate(list(self._ages.values()))
@@ -68,7 +68,7 @@ class LruPages:
         self._near -= int(gone.size)
 
     def limit(self, near_bytes: int) -> None:
-        """Pages may take so many bytes from now on, if that is less than before; the least recently used go."""
+        """Lower the budget of pages to `near_bytes`, and evict the least recently used; it is never raised."""
         self.room = min(self.room, max(0, near_bytes) // PAGE)
         self._drop(self._near - self.room)
 

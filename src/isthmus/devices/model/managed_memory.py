@@ -11,7 +11,7 @@ Pages that are mapped (the hint accessed-by) do not fault: a kernel reads them w
 requests to each far block, and where the driver follows these counters (`counted_requests`), a block that was read
 often migrates while there is room. Over PCIe it does not, so only a prefetch brings mapped pages near.
 
-Left out: thrashing detection, and chunks smaller than a block when room is made.
+Left out: thrashing detection, and evictions of less than a block.
 """
 
 from __future__ import annotations
@@ -141,7 +141,7 @@ class ManagedMemory:
         return come if come.size + stay <= self.room else faulted
 
     def _migrate(self, come: Array, wanted: Array, done: Migrated) -> None:
-        """Bring far pages near, evicting others if needed; the wanted ones stay."""
+        """Bring far pages near, evicting others if needed; those of this request stay."""
         if not come.size:
             return
         self._make_room(int(come.size), wanted, np.unique(np.concatenate([come, wanted]) // self._per_block), done)

@@ -1,10 +1,10 @@
 """Which lists programs read to stay current, and what that moves: every read of a list by a maintained program comes
 through here.
 
-On this machine the edges are near, and nothing is counted. On a modelled device (`ModelResidency`) a read is a use of a
-list: lists in the hot subgraph are hits, others cross the link, by requests or by pages as the stream's recipe says.
-The loops that correct answers read the host's memory either way; the loop of every run, which follows what has
-improved, reads hits from the hot subgraph itself. On a GPU (`cuda_reads.py`) the same is counted, and kernels read all
+A read is a use of a list: lists in the hot subgraph are hits, others cross the link, by requests or by pages as the
+stream's recipe says. The loops that correct answers read the host's memory either way; the loop of every run, which
+follows improvements, reads hits from the hot subgraph itself. When the edges have changed, lists in the hot subgraph
+are brought up to date (`committed`). On a GPU (`devices/cuda/residency.py`) the same is counted, and kernels read all
 lists where they are.
 """
 
@@ -35,7 +35,7 @@ from isthmus.link.requests import ListSpans
 from isthmus.policies.stream_recipes import StreamRecipe
 
 Array = np.ndarray[Any, Any]
-SPARE = 8  # an eighth of the vertices, for which there is room beyond those that exist
+SPARE = 8  # memory for an eighth more vertices than exist
 FLAG_BYTES = 4  # that the host reads after a kernel, to know whether to go on
 
 
@@ -203,7 +203,7 @@ class ModelResidency(Residency):
             self._written(self.pages, changed)
 
     def _grow(self) -> None:
-        """Make room for more vertices. If they share a budget with lists or pages, some of these go."""
+        """Take memory for more vertices. If they share a budget with lists or pages, some of these are evicted."""
         room = self._graph.vertices + self._graph.vertices // SPARE + 64
         left = self._room_left(USES.index_bytes * len(self._sides) * room if self.hot is not None else 0)
         if self.hot is not None:

@@ -1,4 +1,8 @@
-"""A changing graph in memory: packed lists of out-edges and, if it is directed, of in-edges."""
+"""A changing graph in memory: packed lists of out-edges and, if it is directed, of in-edges.
+
+Lists are not sorted: a new edge goes to the end of its list, and the last edge takes the place of a deleted one. Before
+vertices are removed for the first time, the two sides are compared (`mirror.py`).
+"""
 
 from __future__ import annotations
 

@@ -2,7 +2,8 @@
 
 Lists are not sorted, so an edge is found by reading a list. That is most of the work of a batch; so all edges of one
 vertex are looked for when its list is read, and their slots are noted: the change that follows goes to the same slots
-without looking again.
+without looking again. An edge that is only inserted is looked for in the shorter of its two lists, one that may be
+deleted or reweighed in both.
 """
 
 from __future__ import annotations

@@ -1,4 +1,8 @@
-"""What a batch does to a changing graph, found out before anything is changed."""
+"""What a batch does to a changing graph, found out before anything is changed.
+
+Ids are looked up, the changes of each edge are folded in order of arrival, and a lookup finds the edges that exist
+(`edge_lookup.py`). `commit` then changes the slots that were found.
+"""
 
 from __future__ import annotations
 

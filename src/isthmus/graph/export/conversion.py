@@ -1,6 +1,4 @@
-"""A graph as an object of another library, and back: Arrow, SciPy, NetworkX. Edges are in the users' ids, in natural
-order.
-"""
+"""A graph as an object of Arrow, SciPy or NetworkX, and back. Edges have the users' ids, in natural order."""
 
 from __future__ import annotations
 
@@ -14,9 +12,7 @@ from isthmus.graph.graph import Graph
 
 
 def edge_batches(graph: Graph, memory: str | int | None = None) -> Any:
-    """The edges as an Arrow reader of batches: source, target and, of a weighted graph, weight. Batches are read when
-    they are taken.
-    """
+    """The edges as an Arrow reader: source, target and, of a weighted graph, weight. Batches are read on demand."""
     import pyarrow as pa
 
     edges = Outgoing(graph, memory)
@@ -48,9 +44,7 @@ def to_scipy(graph: Graph) -> Any:
 
 
 def to_networkx(graph: Graph) -> Any:
-    """A NetworkX graph: directed or not, a multigraph if there are parallel edges, weights as the attribute
-    `weight`.
-    """
+    """A NetworkX graph: directed or not, a multigraph with parallel edges, weights as attribute `weight`."""
     import networkx as nx
 
     edges = Outgoing(graph)

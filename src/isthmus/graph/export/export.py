@@ -159,8 +159,7 @@ def written() -> list[str]:
 
 
 def savers(ending: str) -> list[str]:
-    """Names of the formats with this ending that can be written; of other packages only if no built-in one has the
-    ending.
+    """Formats with this ending that can be written; of other packages only if no built-in one has the ending.
 
     A format of several files is written only if it is named.
     """

@@ -211,9 +211,7 @@ class Outgoing:
             self.say(f"the format has no ids; vertices are numbered from {base} in ascending order of their ids")
 
     def writes_weights(self, plain: str, weighted: str) -> bool:
-        """Whether to write weights: as the ending says; if it says nothing, if the graph has any. Notes say what is
-        lost or set to 1.
-        """
+        """Whether to write weights: as the ending says, else if there are any. Notes name weights lost or set to 1."""
         chosen = self.ending == weighted or (self.ending != plain and self.weighted)
         if chosen and not self.weighted:
             self.say("has no weights, so every weight in the file is 1")

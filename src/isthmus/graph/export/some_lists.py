@@ -24,9 +24,7 @@ CLOSE = 1024  # arcs: reading over a larger gap takes longer than a second read
 
 @dataclass
 class SomeArcs:
-    """Arcs of some of the chosen vertices. `rows` are indices into the choice, ascending; `others` the vertices at the
-    other ends.
-    """
+    """Arcs of some chosen vertices. `rows` are ascending indices into the choice; `others` the other ends."""
 
     rows: Array
     others: Array
@@ -61,9 +59,7 @@ def checked(graph: Graph, side: str, first: int, last: int) -> Lists:
 
 
 def close_together(begins: Array, ends: Array) -> Iterator[tuple[int, int]]:
-    """Ranges of lists that are read at once: with small gaps between them, and few arcs unless a single list has
-    more.
-    """
+    """Ranges of lists that are read at once: small gaps between them, few arcs unless one list has more."""
     if not begins.size:
         return
     apart = begins[1:] - ends[:-1] > CLOSE

@@ -50,7 +50,7 @@ class ReadOptions:
     comments: str = "#%"  # characters that start a comment line
     allow_negative: bool = False  # accept negative weights, which algorithms of shortest paths refuse
     max_expansion: float = 200  # a decompressed file may be this many times its size, or 1 GiB
-    missing: str = "error"  # what a row or line without a source or target is: an error, or skip for leaving it out
+    missing: str = "error"  # a row or line without a source or target: error, or skip to leave it out
     own: Mapping[str, Any] = field(default_factory=dict)  # options that the format itself declares
 
     def __post_init__(self) -> None:
@@ -160,9 +160,7 @@ def ending_means(path: Path) -> str | None:
 
 
 def one_of(path: Path, names: list[str]) -> str:
-    """The format of a file, out of the formats that have its ending: by the file that describes it or by its first
-    bytes.
-    """
+    """The format of a file among those with its ending: by a file that describes it, or by its first bytes."""
     if len(names) == 1:
         return names[0]
     if (described := by_description(path, names)) is not None:

@@ -1,6 +1,4 @@
-"""Adjacency lists as text: lines `source target target ...`; a line with only a source is a vertex without
-out-edges.
-"""
+"""Adjacency lists as text: `source target target ...`. A line with only a source is a vertex without out-edges."""
 
 from __future__ import annotations
 

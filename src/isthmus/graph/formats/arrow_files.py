@@ -97,7 +97,7 @@ class Expansion:
     def __init__(self, parts: list[Path], source: TableSource, factor: float) -> None:
         self._name, self._size = source.name, sum(part.stat().st_size for part in parts)
         self._limit = max(sizes.now.free_expansion, int(self._size * factor))
-        self.room = source.room if source.room is not None else sys.maxsize
+        self.memory = source.block_memory if source.block_memory is not None else sys.maxsize
 
     def check(self, size: int) -> None:
         """Raise an error if the tables together have, or claim, more bytes than allowed."""
@@ -107,20 +107,17 @@ class Expansion:
                 f"if that is right, give {option('max_expansion')} a larger factor"
             )
 
-    def check_room(self, part: Path, what: str, size: int) -> None:
+    def check_memory(self, part: Path, what: str, size: int) -> None:
         """Raise an error if `size` bytes, which are decompressed at once, do not fit in memory."""
-        if size > self.room:
+        if size > self.memory:
             raise BudgetError(
-                f"{part}: {what} decompresses to {format_size(size)}, and the budget leaves {format_size(self.room)} "
-                f"for it; "
-                f"raise {option('memory')}, or write the file in smaller pieces"
+                f"{part}: {what} decompresses to {format_size(size)}, and the budget leaves {format_size(self.memory)} "
+                f"for it; raise {option('memory')}, or write the file in smaller pieces"
             )
 
 
 def capped(parts: list[Path], source: TableSource, max_expansion: float) -> Iterator[Any]:
-    """The batches of all parts, few rows at a time. What the files claim is checked before it is decoded, what they
-    hold after.
-    """
+    """The batches of all parts, few rows each. Claims of a file are checked before decoding, contents after."""
     allowed = Expansion(parts, source, max_expansion)
     rows_at_once = claimed(parts, source.columns, allowed)
     expanded = 0
@@ -130,7 +127,7 @@ def capped(parts: list[Path], source: TableSource, max_expansion: float) -> Iter
         yield batch
 
 
-def claimed(parts: list[Path], wanted: list[str], allowed: Expansion) -> dict[Path, list[int]]:
+def claimed(parts: list[Path], columns: list[str], allowed: Expansion) -> dict[Path, list[int]]:
     """How many rows of each row group of the Parquet parts to decode at once; an error if a file claims too much."""
     total = 0
     rows_at_once: dict[Path, list[int]] = {}
@@ -138,7 +135,7 @@ def claimed(parts: list[Path], wanted: list[str], allowed: Expansion) -> dict[Pa
         with reading(part), part.open("rb", buffering=0) as raw:
             if part.suffix.lower() not in PARQUET.endings:
                 for claim in ipc_messages.claims(raw.fileno()):
-                    allowed.check_room(part, "a batch", claim)
+                    allowed.check_memory(part, "a batch", claim)
                     total += claim
                     allowed.check(total)
                 continue
@@ -149,7 +146,7 @@ def claimed(parts: list[Path], wanted: list[str], allowed: Expansion) -> dict[Pa
             for rows, chunks in groups:
                 if len(chunks) != len(names):
                     raise BadPage(f"a row group has {len(chunks)} columns, the schema {len(names)}")
-                mine = [chunk for chunk, name in zip(chunks, names, strict=True) if name in wanted]
+                mine = [chunk for chunk, name in zip(chunks, names, strict=True) if name in columns]
                 # Without rows there need not be pages.
                 at_once, size = rows_of(part, raw.fileno(), mine if rows else [], allowed)
                 rows_at_once[part].append(at_once)
@@ -159,9 +156,7 @@ def claimed(parts: list[Path], wanted: list[str], allowed: Expansion) -> dict[Pa
 
 
 def leaves(part: Path) -> list[str]:
-    """The columns of a Parquet file in the order of its row groups, which may name them otherwise: Arrow goes by the
-    order.
-    """
+    """The columns of a Parquet file in the order of its row groups. Arrow goes by order, not by name."""
     with pq.ParquetFile(part) as file:
         return [file.schema.column(index).path for index in range(len(file.schema))]
 
@@ -171,12 +166,12 @@ def rows_of(part: Path, file: int, chunks: list[Chunk], allowed: Expansion) -> t
     total, row = 0, 1
     for chunk in chunks:
         widest = 1
-        for page in pages_of(file, chunk, allowed.room):
-            allowed.check_room(part, f"a page of column {chunk.name!r}", page.size)
+        for page in pages_of(file, chunk, allowed.memory):
+            allowed.check_memory(part, f"a page of column {chunk.name!r}", page.size)
             total += page.size
             widest = max(widest, page.bytes_per_row)
         row += widest
-    return max(1, min(sizes.now.block_edges // 4, allowed.room // row)), total
+    return max(1, min(sizes.now.block_edges // 4, allowed.memory // row)), total
 
 
 def inspect(part: Path) -> tuple[Any, int]:
@@ -207,27 +202,27 @@ def open_arrow(raw: Any) -> Any:
         return pa.ipc.open_stream(raw)
 
 
-def batches(parts: list[Path], wanted: list[str], rows_at_once: dict[Path, list[int]]) -> Iterator[Any]:
+def batches(parts: list[Path], columns: list[str], rows_at_once: dict[Path, list[int]]) -> Iterator[Any]:
     for part in parts:
         with reading(part):
             if part in rows_at_once:
-                yield from parquet_batches(part, wanted, rows_at_once[part])
+                yield from parquet_batches(part, columns, rows_at_once[part])
             else:
                 with pa.OSFile(str(part)) as raw:
                     reader = open_arrow(raw)
                     many = getattr(reader, "num_record_batches", None)
                     for batch in reader if many is None else (reader.get_batch(i) for i in range(many)):
-                        batch = batch.select(wanted)
+                        batch = batch.select(columns)
                         batch.validate(full=True)  # string offsets that point outside would crash the process
                         yield batch
 
 
-def parquet_batches(part: Path, wanted: list[str], rows_at_once: list[int]) -> Iterator[Any]:
+def parquet_batches(part: Path, columns: list[str], rows_at_once: list[int]) -> Iterator[Any]:
     # No pre-buffering: it would hold whole row groups beside the budget.
     with pq.ParquetFile(part, pre_buffer=False, buffer_size=1 << 20, page_checksum_verification=True) as file:
         rows = 0
         for group, at_once in enumerate(rows_at_once):
-            for batch in gathered(file.iter_batches(at_once, row_groups=[group], columns=wanted, use_threads=False)):
+            for batch in gathered(file.iter_batches(at_once, row_groups=[group], columns=columns, use_threads=False)):
                 rows += batch.num_rows
                 yield batch
         if rows != file.metadata.num_rows:

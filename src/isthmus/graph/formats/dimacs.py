@@ -1,9 +1,8 @@
-"""Graphs of the 9th DIMACS challenge (shortest paths): .gr has lines `a source target weight` below `p sp vertices
-arcs`.
+"""Graphs of the 9th DIMACS challenge (.gr): lines `a source target weight` below `p sp vertices arcs`.
 
 Vertices are numbered from 1, and these numbers are the ids. Comment lines begin with `c`. The coordinates of the
 vertices are in a .co file: see `graph/reading/coordinates.py`. Galois uses the same ending for a binary format; the
-first bytes tell which it is.
+first bytes say which it is.
 """
 
 from __future__ import annotations
@@ -88,9 +87,7 @@ class DimacsSource(CountedText):
         return super()._parse(item)
 
     def check_letters(self, text: Array, skipped: int) -> None:
-        """Raise an error for a line that begins neither with `a` nor as a comment. The kernel does not look at the
-        first word.
-        """
+        """Raise an error for a line that is neither an arc nor a comment. The kernel ignores the first word."""
         if not text.size:
             return
         ends = np.flatnonzero(text == kernels.NEWLINE)

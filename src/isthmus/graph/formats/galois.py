@@ -3,7 +3,7 @@
 Four uint64 (version, bytes of an edge's data, vertices, arcs), then where each vertex's list ends (uint64), then
 targets: uint32 in version 1, padded to 8 bytes, uint64 in version 2; then the data of the edges. The file does not say
 what type these have: whole numbers, unless the option `edge_type` says otherwise. DIMACS uses the same ending for text;
-the first bytes tell which it is.
+the first bytes say which it is.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ def save(edges: Outgoing, file: BinaryIO) -> None:
         file.write(np.asarray(weights, edges.weight_dtype.newbyteorder("<")).tobytes())
     edges.say_numbers(0)
     if edges.weighted:
-        edges.say(f"the file does not say that its weights are {edges.weight_dtype}; a reader must be told")
+        edges.say(f"the file does not say that its weights are {edges.weight_dtype}; a reader must know them")
 
 
 GALOIS = Format(

@@ -99,7 +99,7 @@ Edge = tuple[str, str, "str | None", int]  # source, target, weight, line
 
 
 class Handler:
-    """What the parser has found: the head of the graph, and the nodes and edges since they were last taken."""
+    """The findings of the parser: the head of the graph, and the nodes and edges since they were last taken."""
 
     def __init__(self, path: Path, weight: str | int | None) -> None:
         self._path, self._asked = path, weight
@@ -108,9 +108,9 @@ class Handler:
         self.directed: bool | None = None
         self.nodes: list[str] = []
         self.edges: list[Edge] = []
-        self._at: Edge | None = None  # the edge at hand
+        self._at: Edge | None = None  # the current edge
         self._open: list[str] = []  # elements
-        self._text: list[str] | None = None  # of the element at hand, if it is wanted
+        self._text: list[str] | None = None  # of the current element, if it is read
         self.parser = expat.ParserCreate(namespace_separator=" ")
         self.parser.buffer_text = True
         self.parser.StartElementHandler, self.parser.EndElementHandler = self._start, self._end

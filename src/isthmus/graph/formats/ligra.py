@@ -86,9 +86,7 @@ class LigraSource(EdgeSource):
         return Numbers(self._path, self._options.max_expansion, skipped, self._name_bytes)
 
     def _check_counts(self) -> None:
-        """Raise an error if the file is too small for the counts of its header: every number takes two bytes or
-        more.
-        """
+        """Raise an error if the file is too small for its header's counts. A number takes two bytes or more."""
         if self.vertices < 0 or self._arcs < 0:
             raise GraphFormatError(f"{self._path}: the header promises {self.vertices} vertices and {self._arcs} arcs")
         needed = 2 * (self.vertices + self._arcs * (2 if self.weighted else 1))
@@ -97,9 +95,8 @@ class LigraSource(EdgeSource):
             check_claim(self._path, self.vertices, self._options.max_expansion)
         elif needed > size:
             raise GraphFormatError(
-                f"{self._path}: the header promises {self.vertices} vertices and {self._arcs} arcs, {needed} bytes "
-                f"or more; "
-                f"the file has {size}"
+                f"{self._path}: the header promises {self.vertices} vertices and {self._arcs} arcs, {needed} bytes or "
+                f"more; the file has {size}"
             )
 
     def blocks(self, pool: Pool) -> Iterator[EdgeBlock]:

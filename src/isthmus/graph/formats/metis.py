@@ -1,5 +1,4 @@
-"""METIS graphs (.graph): a header `vertices edges [format [constraints]]`, then one line of neighbours for every
-vertex.
+"""METIS graphs (.graph): a header `vertices edges [format [constraints]]`, then a line of neighbours per vertex.
 
 Graphs are undirected, and every edge stands in the lines of both ends. Vertices are numbered from 1, and these numbers
 are the ids. Sizes and weights of vertices are skipped; weights of edges are read if the format code says that there are

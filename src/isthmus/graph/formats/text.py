@@ -43,8 +43,8 @@ LOOK = 100  # lines that decide between integers and strings
 LAST_EXACT = 1 << 53  # above this, doubles cannot represent every integer
 NOT_UTF8 = 100  # a status beside those of the kernels
 ROUNDED = 1 << 16  # among the flags of a block: doubles may have rounded weights
-UNWRITABLE = r'["\n\r]'  # what no quoted field may hold
-RISKY = r"^[#%]|^\s|\s$|[\t,]|^$"  # what a field without quotes may not hold
+UNWRITABLE = r'["\n\r]'  # characters that no quoted field may hold
+RISKY = r"^[#%]|^\s|\s$|[\t,]|^$"  # patterns that a field without quotes may not hold
 
 
 def open_path(path: Path, options: ReadOptions) -> EdgeSource:
@@ -238,7 +238,7 @@ class TextSource(EdgeSource):
 
     @property
     def seen(self) -> int:
-        """What occurred in the blocks that were read: flags of the kernels."""
+        """Flags of the kernels for all blocks that were read."""
         return self._flags
 
     def _note(self, flags: int) -> None:

@@ -1,5 +1,4 @@
-"""WebGraph's compressed graphs in BV format: NAME.graph, a stream of bits, and NAME.properties, which says how to read
-it.
+"""WebGraph's compressed graphs in BV format: bits in NAME.graph, and how to read them in NAME.properties.
 
 Any of their names opens the graph, and so does NAME. Lists are decoded from the first to the last, so no index
 (.offsets, .obl, .ef) is needed. Graphs are directed and have no weights; no list has a neighbour twice. The files of
@@ -41,9 +40,7 @@ def open_path(path: Path, options: ReadOptions) -> EdgeSource:
 
 
 def save(edges: Outgoing, file: BinaryIO) -> None:
-    """NAME.graph with the usual parameters, NAME.offsets and NAME.properties. An undirected edge is written in both
-    directions.
-    """
+    """Write NAME.graph, NAME.offsets and NAME.properties with the usual parameters; undirected edges both ways."""
     if edges.weighted:
         raise OptionError(f"{edges.name}: has weights, the format has none; {option('weights', False)} leaves them out")
     edges.need_no_parallel()
@@ -82,9 +79,7 @@ class WebGraphSource(EdgeSource):
         self.vertices, self.total = self._properties.vertices, self._properties.arcs
 
     def _check_counts(self) -> None:
-        """Raise an error if the file is too small for the counts. Every list has a bit or more; arcs are limited as
-        compressed text is.
-        """
+        """Raise an error if the file is too small: a list has a bit or more, and arcs are limited as in text."""
         size, vertices, arcs = self._path.stat().st_size, self._properties.vertices, self._properties.arcs
         if vertices > 8 * size:
             raise GraphFormatError(
@@ -101,7 +96,7 @@ class WebGraphSource(EdgeSource):
 
     def blocks(self, pool: Pool) -> Iterator[EdgeBlock]:
         try:
-            with BvLists(self._path, self._properties, self.room) as lists:
+            with BvLists(self._path, self._properties, self.block_memory) as lists:
                 for first, lengths, targets in lists.blocks():
                     sources = np.repeat(np.arange(first, first + lengths.size, dtype=np.uint32), lengths)
                     yield EdgeBlock(sources, targets, None, None, targets.size)

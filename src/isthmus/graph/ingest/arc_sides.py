@@ -99,9 +99,9 @@ def packed(block: EdgeBlock, bits: int, way: int, drop: bool, dtype: Any) -> tup
     most = block.sources.size * (2 if way == arc_keys.BOTH else 1)
     keys = np.empty(most, np.uint64)
     weights = None if dtype is None else block.weights
-    kept = None if dtype is None else np.empty(most, dtype)
-    count, loops = arc_keys.pack(block.sources, block.targets, weights, bits, way, drop, keys, kept)
-    return keys[:count], None if kept is None else kept[:count], loops
+    packed_weights = None if dtype is None else np.empty(most, dtype)
+    count, loops = arc_keys.pack(block.sources, block.targets, weights, bits, way, drop, keys, packed_weights)
+    return keys[:count], None if packed_weights is None else packed_weights[:count], loops
 
 
 def imbalance(block: EdgeBlock) -> int:

@@ -2,7 +2,7 @@
 
 Splitters come from a sample, so buckets hold about equally many keys even in a skewed graph: a hub is spread over
 several buckets, and a key that repeats very often gets a bucket of its own. The distributed blocks are in one arena
-in memory, or in a scratch file if the budget has no room. Either way bucket b is slice b of every block, in block
+in memory, or in a scratch file if the budget is too small. Either way bucket b is slice b of every block, in block
 order, so the sort is stable. A bucket that is still too large for memory is distributed again.
 """
 
@@ -24,7 +24,7 @@ from isthmus.threads import Pool
 
 MOST_BUCKETS = 8192
 TABLE_BITS = 16
-# of a list with one entry: its vertex, its length, and half of the entry, whose other half a key has room for.
+# Of a list with one entry: its vertex, its length, and half of the entry; the other half fits into its key.
 LIST_BYTES = 20
 Result = TypeVar("Result")
 Finish = Callable[[Array, "Array | None"], Result]
@@ -90,7 +90,7 @@ class Buckets:
         self._parts: dict[int, tuple[int, int, Array]] = {}
         self.keys = 0
         self.merged = 0  # equal keys merged before `finish`, because they did not fit in memory
-        # In memory there must be room for the arena and for sorting small buckets beside it.
+        # In memory the budget must hold the arena, and small buckets that are sorted beside it.
         workspace = 2 * (threads + 2) * sizes.now.cached_keys * self._width * 4
         if budget.left > most * self._width + workspace and budget.take(most * self._width):
             self._held = most * self._width
@@ -103,23 +103,21 @@ class Buckets:
             # which may be as many as the keys.
             held = 2 * self._width + LIST_BYTES
             self.bucket_keys = max(sizes.now.cached_keys, int(budget.left * 0.7) // ((threads + 2) * held))
-        wanted = min(MOST_BUCKETS, max(1, -(-most // self.bucket_keys)))
-        self._splitters = Splitters(sample, wanted, 0, high)
+        count = min(MOST_BUCKETS, max(1, -(-most // self.bucket_keys)))
+        self._splitters = Splitters(sample, count, 0, high)
 
     @property
     def spilled(self) -> bool:
         return self._scratch is not None
 
     def add(self, index: int, keys: Array, weights: Array | None) -> None:
-        """Distribute block `index` into buckets; equal keys keep the order of their blocks and their order inside a
-        block.
-        """
+        """Distribute block `index` into buckets; equal keys stay in the order of blocks and inside a block."""
         if self._arena is not None:
             with self._lock:
                 at, self._next = self._next, self._next + keys.size
             arena, arena_weights = self._arena
-            kept = None if arena_weights is None else arena_weights[at : at + keys.size]
-            starts = self._splitters.scatter(keys, weights, arena[at : at + keys.size], kept)
+            out_weights = None if arena_weights is None else arena_weights[at : at + keys.size]
+            starts = self._splitters.scatter(keys, weights, arena[at : at + keys.size], out_weights)
             place = (at, at, starts)
         else:
             assert self._scratch is not None
@@ -189,9 +187,7 @@ class Buckets:
     def _sorted_large(
         self, pool: Pool, order: list[Any], bounds: Array, bucket: int, size: int, finish: Finish[Result]
     ) -> Iterator[Result]:
-        """Sort a bucket that is larger than the sample predicted: distribute it again, or stream it if all its keys are
-        equal.
-        """
+        """Sort a larger bucket than predicted: distribute it again, or stream it if all its keys are equal."""
         sample, low, high = [], None, None
         for keys, _ in self._slices(order, bounds, bucket):
             sample.append(keys[:: max(1, keys.size // 512)].copy())

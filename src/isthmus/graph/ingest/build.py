@@ -162,9 +162,7 @@ def generate(
 
 
 def check_shape(kind: str, shape: dict[str, Any]) -> None:
-    """Raise OptionError for parameters of a generator that are unknown, missing or of the wrong kind; it checks their
-    sizes itself.
-    """
+    """Raise OptionError for parameters of a generator that are unknown, missing or of the wrong kind."""
     has = [name for name in inspect.signature(KINDS[kind]).parameters if name not in ("seed", "directed")]
     try:
         inspect.signature(KINDS[kind]).bind(**shape)
@@ -181,9 +179,7 @@ def check_shape(kind: str, shape: dict[str, Any]) -> None:
 
 
 def split_options(options: dict[str, Any]) -> tuple[ReadOptions, Cleaning]:
-    """Options split into how to read and what to keep. Other names may belong to the format, which checks them when it
-    opens the input.
-    """
+    """Split options into reading and cleaning. Other names belong to the format, which checks them."""
     own = {name: value for name, value in options.items() if name not in (READING - {"own"}) | CLEANING}
     reading = ReadOptions(
         **{name: value for name, value in options.items() if name in READING and name != "own"}, own=own
@@ -243,9 +239,7 @@ def is_final(source: EdgeSource, cleaning: Cleaning) -> bool:
 
 
 def still_simple(source: EdgeSource, cleaning: Cleaning) -> Cleaning:
-    """The cleaning, with parallel "drop" for a store that has and gets no parallel edges; making it undirected may
-    create some.
-    """
+    """The cleaning, with parallel "drop" for a store that has no parallel edges and gets none."""
     if (
         not isinstance(source, StoreSource)
         or source.store.manifest.parallel

@@ -1,4 +1,4 @@
-"""What ingest keeps of its input, and its report of what it read, dropped and merged."""
+"""Options for cleaning edges on ingest, and the report of edges read, dropped and merged."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ PARALLEL = {
 
 @dataclass(frozen=True)
 class Cleaning:
-    """What ingest does with the edges. Nothing is dropped unless requested."""
+    """How ingest cleans edges. Nothing is dropped unless requested."""
 
     directed: bool | None = None  # None: as the input declares, else directed
     self_loops: str = "keep"  # edges from a vertex to itself: keep or drop
     parallel: str = "keep"  # of parallel edges: keep all, drop all but the first, or take their min or sum
     in_edges: bool = True  # store a directed graph's edges by target as well, which some algorithms need
-    weight_dtype: str | None = None  # int32, int64, float32 or float64; None: what the weights need
+    weight_dtype: str | None = None  # int32, int64, float32 or float64; None: the narrowest that holds them
 
     def __post_init__(self) -> None:
         if self.directed is not None:
@@ -42,7 +42,7 @@ class Cleaning:
 
 @dataclass
 class Report:
-    """Counts of what was read, dropped and merged."""
+    """Counts of edges read, dropped and merged."""
 
     edges_read: int = 0  # edges of the input
     self_loops_seen: int = 0  # edges from a vertex to itself
@@ -51,7 +51,7 @@ class Report:
     spilled: bool = False  # a temporary file was needed, as the edges did not fit in memory
     seconds: dict[str, float] = field(default_factory=dict)  # by stage
     warnings: list[str] = field(default_factory=list)  # notes about the input
-    reader: dict[str, Any] = field(default_factory=dict)  # what the format has counted besides
+    reader: dict[str, Any] = field(default_factory=dict)  # further counts of the format
 
     def as_dict(self) -> dict[str, Any]:
         """All counts, as `isthmus ingest --json` prints them."""

@@ -29,7 +29,7 @@ class EdgeBlock:
     targets: Array
     weights: Array | None = None
     names: Any = None
-    done: int = 0  # what to add to the progress, in the source's unit
+    done: int = 0  # progress of this block, in the source's unit
 
     @property
     def nbytes(self) -> int:
@@ -56,7 +56,7 @@ class EdgeSource(ABC):
     weight_dtype: str = "float64"  # narrowest type that holds every weight: known after reading
     salt: int = 0  # of the hash that represents string ids
     notes: tuple[str, ...] = ()  # notes to the user about this input
-    room: int | None = None  # bytes that one block may take, with all that reading it needs; None: no limit
+    block_memory: int | None = None  # most bytes for one block and for reading it; None: no limit
     total: int | None = None
     unit: str = "edges"
 
@@ -77,19 +77,19 @@ class EdgeSource(ABC):
         return None
 
     def check(self) -> None:  # noqa: B027 - most sources promise nothing
-        """Called after the last block: compare what was read with what a header promised."""
+        """Called after the last block: compare the counts with those of a header."""
 
     def report(self) -> dict[str, Any]:
         """The reader's findings, for the ingest report."""
         return {}
 
     def origin(self) -> dict[str, Any]:
-        """Where the edges came from, kept in the manifest."""
+        """The origin of the edges, for the manifest."""
         return {"input": self.name}
 
 
 class Waiting:
-    """Edges read once and kept for later passes: in memory while the budget allows, then on disk."""
+    """Edges read once and stored for later passes: in memory while the budget allows, then on disk."""
 
     def __init__(self, budget: Budget, folder: Path) -> None:
         self._budget = budget

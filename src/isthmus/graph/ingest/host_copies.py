@@ -1,6 +1,4 @@
-"""Arrays of other libraries that lie on a GPU: CuPy, cuDF, Numba, PyTorch, and all others with
-`__cuda_array_interface__`.
-"""
+"""Arrays on a GPU of CuPy, cuDF, Numba, PyTorch, and all others with `__cuda_array_interface__`."""
 
 from __future__ import annotations
 

@@ -138,7 +138,7 @@ class Ingest:
     def _read(self, check: Callable[[EdgeBlock], EdgeBlock]) -> Blocks:
         """Read blocks of the source, count edges and report progress; at the end run the source's own check."""
         self.progress.stage("reading", self.source.total, self.source.unit)
-        self.source.room = max(self.budget.left // 4, sizes.now.least_room)
+        self.source.block_memory = max(self.budget.left // 4, sizes.now.least_block_memory)
         self.report.edges_read = 0
         for block in self.source.blocks(self.pool):
             self.report.edges_read += block.sources.size
@@ -240,9 +240,7 @@ class Ingest:
         )
 
     def _origin(self) -> dict[str, Any]:
-        """Where the edges came from and how they were cleaned; the earlier cleaning of a store is kept unless it is
-        cleaned again.
-        """
+        """The origin of the edges, and how they were cleaned: now, or else when their store was made."""
         done = {"self_loops": self.cleaning.self_loops, "parallel": self.cleaning.parallel}
         return {**done, **self.source.origin(), **{name: choice for name, choice in done.items() if choice != "keep"}}
 

@@ -72,9 +72,7 @@ class Names:
         writer.append("ids.offsets", np.zeros(1, np.int64))
 
     def write(self, writer: Writer | None, salt: int, name: str, pool: Pool) -> Table:
-        """Write the sorted ids, unless `writer` is None (already written); returns the table from hash to vertex
-        number.
-        """
+        """Write the sorted ids, unless `writer` is None; returns the table from hash to vertex number."""
         if writer is not None:
             self._begin(writer)
         waiting = Waiting(self._budget, self._folder)

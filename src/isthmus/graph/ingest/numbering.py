@@ -2,7 +2,7 @@
 
 There are three methods. Ids that a format declares to be 0 .. n-1 need no map. Integers in a compact range use a bitmap
 with ranks. All others (sparse integers, hashes of strings) are sorted and looked up in a table, which is whole in
-memory or, if the budget has no room, in segments read from a scratch file.
+memory or, if the budget is too small, in segments read from a scratch file.
 """
 
 from __future__ import annotations
@@ -201,7 +201,7 @@ class Table:
         self.vertices += int(keys.size)
 
     def _spill(self) -> None:
-        """Move the whole table to disk: if half stayed in memory, there would be no room to read the other half."""
+        """Move the whole table to disk: if half stayed in memory, there would be no memory to read the other half."""
         self._scratch = Scratch(self._folder)
         self._parts = [self._on_disk(*part) for part in self._parts]
         self._budget.give_back(self._held)
@@ -256,11 +256,11 @@ class Table:
 
     def _numbered_by_segment(self, edges: Waiting, pool: Pool) -> Blocks:
         """Load as many blocks as fit, look them up in every segment of the table, continue with the next blocks."""
-        room = self._budget.left // 3
-        for group in groups(range(len(edges)), room, lambda i: edges.size(i) * 24):
+        limit = self._budget.left // 3
+        for group in groups(range(len(edges)), limit, lambda i: edges.size(i) * 24):
             blocks = list(pool.map(edges.load, group))
             outs = [self._blank(block) for block in blocks]
-            for parts in groups(self._parts, room, lambda part: self._size(part) * self.BYTES_PER_KEY * 2):
+            for parts in groups(self._parts, limit, lambda part: self._size(part) * self.BYTES_PER_KEY * 2):
                 segment = self._load(parts)
                 translate = functools.partial(self._translate, segment)
                 for _ in pool.map(translate, zip(blocks, outs, strict=True)):
@@ -309,13 +309,13 @@ def aligned_copy(column: Array) -> Array:
     return out
 
 
-def groups(items: Any, room: int, size: Callable[[Any], int]) -> Iterator[list[Any]]:
-    """Groups of consecutive items whose sizes together stay within `room`; at least one item each."""
+def groups(items: Any, limit: int, size: Callable[[Any], int]) -> Iterator[list[Any]]:
+    """Groups of consecutive items whose sizes together stay within `limit`; at least one item each."""
     group: list[Any] = []
     used = 0
     for item in items:
         cost = size(item)
-        if group and used + cost > room:
+        if group and used + cost > limit:
             yield group
             group, used = [], 0
         group.append(item)
@@ -333,9 +333,7 @@ def number_integers(
     folder: Path,
     pool: Pool,
 ) -> Numbering:
-    """The numbering of integer ids that lie in `extent` (lowest, highest); `declared` are vertices listed beside the
-    edges.
-    """
+    """The numbering of integer ids within `extent`; `declared` are vertices listed beside the edges."""
     low, high = extent
     count = declared.edges + (0 if source.declares_vertices else 2 * edges.edges)
     sides = (declared,) if source.declares_vertices else (declared, edges)
@@ -381,8 +379,8 @@ def sorted_keys(waiting: Waiting, ranks: Any, budget: Budget, folder: Path, pool
         buckets.add(index, block.sources, block.targets.astype(ranks) if ranks is not None else None)
         waiting.release(index)
 
-    def finish(keys: Array, kept: Array | None) -> Any:
-        return keys[: id_search.unique(keys)].copy() if kept is None else (keys, kept)
+    def finish(keys: Array, weights: Array | None) -> Any:
+        return keys[: id_search.unique(keys)].copy() if weights is None else (keys, weights)
 
     try:
         for _ in pool.map(part, range(len(waiting))):

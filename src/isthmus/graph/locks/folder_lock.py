@@ -14,14 +14,12 @@ HELD: WeakSet[FolderLock] = WeakSet()
 
 
 class FolderLock:
-    """Holds a folder, made if it does not exist, until `release`. A file system that does not lock folders lets
-    everybody have it.
-    """
+    """Holds a folder, made if it does not exist, until `release`. Some file systems do not lock folders at all."""
 
     _file, _process = -1, 0
 
     def __init__(self, path: Path, what: str, busy: str) -> None:
-        """`what` and `busy`, for messages: what the folder is for, and what it means that another process has it."""
+        """`what` and `busy`, for messages: the purpose of the folder, and why another process may hold it."""
         self._path, self._what, self._busy, self._process = path, what, busy, os.getpid()
         HELD.add(self)
         try:

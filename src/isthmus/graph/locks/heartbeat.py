@@ -1,7 +1,6 @@
-"""Signs of life: one thread renews all locks that this process holds, whatever the process is busy with. There is none
-without a lock.
+"""The heartbeat of locks: one thread renews all locks that this process holds, whatever else the process does.
 
-A fork holds none of the locks: it begins without them, and without the thread.
+It runs only while there are locks. A fork begins without the locks, and without the thread.
 """
 
 from __future__ import annotations
@@ -16,7 +15,7 @@ EVERY = 60.0  # seconds
 
 
 class Held(Protocol):
-    def sign(self) -> None: ...
+    def beat(self) -> None: ...
 
     def forget(self) -> None: ...
 
@@ -28,7 +27,7 @@ class Heartbeat:
         self._begin()
 
     def _begin(self) -> None:
-        self._held: WeakSet[Held] = WeakSet()  # a lock that nobody has any more gives no signs
+        self._held: WeakSet[Held] = WeakSet()  # a lock without references is no longer renewed
         self._changed = threading.Condition()
         self._runs = False
 
@@ -44,9 +43,9 @@ class Heartbeat:
         with self._changed:
             self._held.add(lock)
             if not self._runs:
-                # no more threads: then whoever writes gives the signs, now and then.
+                # The system has no more threads: then writers renew their locks themselves.
                 with contextlib.suppress(RuntimeError):
-                    threading.Thread(target=self._run, name="lock-signs", daemon=True).start()
+                    threading.Thread(target=self._run, name="lock-heartbeat", daemon=True).start()
                     self._runs = True
 
     def remove(self, lock: Held) -> None:
@@ -61,24 +60,22 @@ class Heartbeat:
 
     def _run(self) -> None:
         while True:
-            # Out of memory, for example: then some locks give their sign a minute later.
+            # After an error, such as too little memory, some locks are renewed a minute later.
             with contextlib.suppress(Exception):
-                if not self._signed():
+                if not self._renewed():
                     return
 
-    def _signed(self) -> bool:
-        """Renew the locks, after a while; False: there are none, and the thread ends. Nothing here holds them
-        meanwhile.
-        """
+    def _renewed(self) -> bool:
+        """Wait, then renew the locks; False if there are none, and the thread ends. The wait holds no reference."""
         with self._changed:
             if self._held:
                 self._changed.wait(EVERY)
             held = list(self._held)
             self._runs = bool(held)
         for lock in held:
-            lock.sign()
+            lock.beat()
         return bool(held)
 
 
-SIGNS = Heartbeat()
-os.register_at_fork(after_in_child=SIGNS.forget)
+HEARTBEAT = Heartbeat()
+os.register_at_fork(after_in_child=HEARTBEAT.forget)

@@ -1,12 +1,11 @@
-"""Who holds a lock file: a process of some machine.
+"""The holder of a lock file: a process of some machine.
 
 Containers of one machine have different host names and the same boot id, so these are one machine. A host that was
 booted again is the same machine, too; but another machine may have the same host name. So a holder with our host name
-and another boot id was here only if it gave its last sign of life before this machine was booted.
+and another boot id was here only if it last renewed the lock before this machine was booted.
 
 Two processes of one machine may see one folder through two mounts, which then do not know of each other's locks. So a
-name also has the device number of the mount. And a number drawn at random tells apart holders of which all else is
-equal.
+name also has the device number of the mount, and a random number for holders of which all else is equal.
 """
 
 from __future__ import annotations
@@ -29,7 +28,7 @@ NUMBERS = Path("/proc/self/ns/pid")  # Linux only: which process numbers this pr
 
 @dataclass(frozen=True)
 class Holder:
-    """A process of some machine. `boot` and `numbers` are empty where the system does not tell."""
+    """A process of some machine. `boot` and `numbers` are empty on systems without them."""
 
     host: str
     boot: str
@@ -55,23 +54,21 @@ class Holder:
         return f"{self.host}\n{self.boot}\n{self.numbers}\n{self.process}\n{self.device}\n{self.key}\n".encode()
 
     def is_here(self, seen: float) -> bool:
-        """Whether this is, or was, a process of this machine. `seen`: when it gave its last sign of life."""
+        """Whether this is, or was, a process of this machine. `seen`: when it last renewed the lock."""
         host, boot = machine()
         if self.boot and boot:
             return self.boot == boot or (self.host == host and seen < time.time() - clock())
         return self.host == host
 
     def may_run(self) -> bool:
-        """Whether a process that is here may still run. Process numbers of other containers tell nothing."""
+        """Whether a process that is here may still run. Process numbers of other containers mean nothing here."""
         host, boot = machine()
         if self.boot != boot:
             return not (self.boot and boot)  # booted since
         return self.host != host or self.numbers != numbers() or is_alive(self.process)
 
     def shares_locks(self, device: int) -> bool:
-        """Whether flock works between us and a holder of this machine: both use this device, or the machine was booted
-        since.
-        """
+        """Whether flock works between us and a holder of this machine: on one device, or before the last boot."""
         return self.device == device or self.boot != machine()[1]
 
     def is_this_process(self) -> bool:

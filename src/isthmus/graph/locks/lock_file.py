@@ -5,7 +5,7 @@ show it to other machines, and some have none. So the file names its holder: hos
 (`holder.py`). While the lock is held, the time of the file is renewed (`heartbeat.py`). A lock whose holder is
 elsewhere, where `flock` may not be seen, counts as held until it was not renewed for OLD seconds.
 
-A holder that was stopped for longer may have been replaced. So it looks (`renew`) before it does what cannot be undone.
+A holder that was stopped for longer may have been replaced. So it calls `renew` before steps that cannot be undone.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ import time
 from pathlib import Path
 
 from isthmus.errors import StoreError
-from isthmus.graph.locks.heartbeat import SIGNS
+from isthmus.graph.locks.heartbeat import HEARTBEAT
 from isthmus.graph.locks.holder import Holder, clock
 
 OLD = 3600.0  # seconds
-RENEWED = 60.0  # seconds between two signs of life, at least
+RENEWED = 60.0  # seconds between two renewals, at least
 FULL = (errno.ENOSPC, errno.EDQUOT)
 NO_FLOCK = (errno.ENOSYS, errno.ENOLCK, errno.EOPNOTSUPP)  # file systems that have none
 GONE = (errno.ENOENT, errno.ESTALE, errno.ELOOP)  # the file was removed; by another machine; is a symbolic link now
@@ -35,33 +35,31 @@ class NoLockFile(StoreError):
 
     @property
     def is_full(self) -> bool:
-        """Whether there is no room for it."""
+        """Whether the disk is full."""
         return isinstance(self.__cause__, OSError) and self.__cause__.errno in FULL
 
 
 class LockFile:
-    """Holds a lock file until `release`, which removes it. A process that is killed leaves the file, and on its own
-    machine no lock.
-    """
+    """Holds a lock file until `release`, which removes it. A killed process leaves the file, without its `flock`."""
 
     _file, _process = -1, 0
 
     def __init__(self, path: Path, what: Path, busy: str) -> None:
-        """`what` and `busy`, for messages: what is locked, and what its holder does."""
+        """`what` and `busy`, for messages: the locked thing, and the activity of its holder."""
         self.path, self._what, self._busy, self._renewed = path, what, busy, clock()
         self._process = os.getpid()
         self._name = Holder.this()
         self._is_named = False  # the file has our name
         self._is_held = False
         self._is_lost = False  # another process was found to have it
-        self._found: Holder | None = None  # the name that it has as long as there is no room for ours
-        self._closing = threading.RLock()  # the collector may release a lock that is just giving a sign of life
-        SIGNS.add(self)  # before the lock is there: a fork must find it
+        self._found: Holder | None = None  # the name in the file while the disk is too full for ours
+        self._closing = threading.RLock()  # the collector may release a lock while its heartbeat runs
+        HEARTBEAT.add(self)  # before the lock is there: a fork must find it
         try:
             while not self._try():
                 pass  # the last holder removed the file between our open and our lock
         except BaseException:
-            SIGNS.remove(self)
+            HEARTBEAT.remove(self)
             raise
 
     def _try(self) -> bool:
@@ -95,9 +93,7 @@ class LockFile:
                 raise NoLockFile(f"{self.path.parent}: cannot write here: {error.strerror}") from error
 
     def _opened_old(self) -> bool:
-        """Open a file that is there; False if it has been removed meanwhile. One of another user, which we may only
-        read, is removed.
-        """
+        """Open an existing file; False if it was removed meanwhile. A file that we may only read is removed."""
         try:
             self._file = os.open(self.path, os.O_RDWR | os.O_NOFOLLOW)
             return True
@@ -106,15 +102,11 @@ class LockFile:
         except OSError as error:
             if self._removed_old():
                 return False
-            raise NoLockFile(
-                f"{self.path}: cannot write: {error.strerror}. If nobody is {self._busy}, remove this file and "
-                f"try again"
-            ) from error
+            instead = f"If no process is {self._busy}, remove this file and try again"
+            raise NoLockFile(f"{self.path}: cannot write: {error.strerror}. {instead}") from error
 
     def _removed_old(self) -> bool:
-        """Remove a file that we may only read. Raises StoreError if its holder may still run; False if it cannot be
-        removed.
-        """
+        """Remove a file that we may only read; False if it cannot be. Raises StoreError if its holder may run."""
         try:
             self._file = os.open(self.path, os.O_RDONLY | os.O_NOFOLLOW)
         except OSError as error:
@@ -149,24 +141,21 @@ class LockFile:
         return self._is_there()
 
     def _keep_name(self, error: OSError) -> None:
-        """There is no room for our name: here flock decides; elsewhere the name that is there counts, with a new sign
-        of life.
+        """Keep the name that is in the file, as the disk is too full for ours, and renew the file.
 
-        But a holder elsewhere that has slept must not find its own name.
+        On this machine flock decides; other machines see the old name. But if its holder is on another machine and
+        was only suspended, it must not find its own name.
         """
         if self._found is not None and not self._is_local(self._found, self._seen()):
             raise StoreError(
                 f"{self._what}: the lock of process {self._found.process} on the host {self._found.host} has expired, "
-                f"but there is no "
-                f"room on the disk to take it over ({error.strerror}); make some, and try again"
+                f"but the disk has no space to take it over ({error.strerror}); free some, and try again"
             ) from error
         with contextlib.suppress(OSError):
             os.utime(self._file)
 
     def _flocked(self, none: tuple[int, ...] = NO_FLOCK) -> bool:
-        """Lock the open file; False if the file system has no such locks (errors `none`). Raises StoreError if another
-        process has it.
-        """
+        """Lock the open file; False if the file system has no locks (errors `none`). StoreError: another has it."""
         try:
             fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
@@ -178,7 +167,7 @@ class LockFile:
         return True
 
     def _write_name(self) -> None:
-        """Over the old name, which stays if there is no room."""
+        """Write our name over the old one, which stays if the disk is full."""
         name = self._name.encode()
         try:
             if os.pwrite(self._file, name, 0) < len(name):
@@ -215,7 +204,7 @@ class LockFile:
             return False
 
     def _seen(self) -> float:
-        """When the holder gave its last sign of life."""
+        """When the holder last renewed the file."""
         return os.fstat(self._file).st_mtime
 
     def _is_local(self, holder: Holder, seen: float) -> bool:
@@ -223,7 +212,7 @@ class LockFile:
         return holder.is_here(seen) and holder.shares_locks(os.fstat(self._file).st_dev)
 
     def _another(self) -> str:
-        """Who holds the lock, for a message."""
+        """A message that names the holder of the lock."""
         holder = None
         with contextlib.suppress(OSError):
             holder = Holder.read(self._file)
@@ -256,20 +245,17 @@ class LockFile:
                 os.utime(self._file)
         raise StoreError(
             f"{self._what}: process {holder.process} on the host {holder.host} is {self._busy}, or was killed there; "
-            f"its last sign of life "
-            f"was {max(0.0, age) / 60:.0f} minutes ago. Wait for it; or, if it has "
-            f"ended{self._or_copied(holder, seen)}, remove {self.path}"
-            f" and try again. After {OLD / 60:.0f} minutes without a sign of life its lock no longer counts"
+            f"its last heartbeat was {max(0.0, age) / 60:.0f} minutes ago. Wait for it; or, if it has "
+            f"ended{self._or_copied(holder, seen)}, remove {self.path} and try again. "
+            f"After {OLD / 60:.0f} minutes without a heartbeat its lock no longer counts"
         )
 
     def _or_copied(self, holder: Holder, seen: float) -> str:
-        """Another reason to remove the file, for a message: a process of this machine may have taken the lock of which
-        this is a copy.
-        """
+        """For a message: a process of this machine may hold the lock of which this file is a copy."""
         return " or writes to the folder that this one was copied from" if holder.is_here(seen) else ""
 
     def _now(self) -> float:
-        """The time by the clock of the file system, which signs of life are given by."""
+        """The time by the clock of the file system, which also dates renewals."""
         try:
             with tempfile.TemporaryFile(dir=self.path.parent) as file:
                 return os.fstat(file.fileno()).st_mtime
@@ -277,9 +263,7 @@ class LockFile:
             return time.time()
 
     def renew(self, now: bool = False) -> None:
-        """Give a sign of life, now and then, or `now`. Raises StoreError if another machine has taken the lock over
-        meanwhile.
-        """
+        """Renew the file, if the last time is long ago, or `now`. StoreError: another process has taken over."""
         if os.getpid() != self._process:
             raise StoreError(
                 f"{self._what}: only process {self._process}, which took the lock and was then forked, can write"
@@ -293,17 +277,16 @@ class LockFile:
             self._is_lost = True
             raise StoreError(
                 f"{self._what}: this process no longer holds the lock: another process{self._taker()} has taken over, "
-                f"or {self.path} was "
-                "removed. Start again"
+                f"or {self.path} was removed. Start again"
             )
         with contextlib.suppress(OSError):
             os.utime(self._file)
             if not self._is_named:
-                self._write_name()  # perhaps there is room now
+                self._write_name()  # perhaps the disk has space now
         self._renewed = looked
 
     def _taker(self) -> str:
-        """Who holds the lock instead of us, for a message."""
+        """The holder that has replaced us, for a message."""
         with contextlib.suppress(OSError):
             file = os.open(self.path, os.O_RDONLY | os.O_NOFOLLOW)
             try:
@@ -312,15 +295,14 @@ class LockFile:
                 os.close(file)
         return ""
 
-    def sign(self) -> None:
-        """What `renew` does, for a thread that nobody waits for: a holder that was replaced is told by its own call."""
+    def beat(self) -> None:
+        """Renew the lock from the thread of the heartbeat; a lost lock raises an error only in the holder's `renew`."""
         with self._closing, contextlib.suppress(StoreError, OSError):
             if self._is_held:
                 self.renew()
 
     def _is_ours(self) -> bool:
-        """Whether the file at our path is ours: it has our name or, if there was no room for that, the name it had
-        before.
+        """Whether the file at our path is ours: it has our name or, if the disk was full, the name from before.
 
         It is opened anew, since NFS may show an open file as it was a minute ago.
         """
@@ -334,11 +316,11 @@ class LockFile:
                 return found == self._name or (found == self._found and not self._is_named)
             finally:
                 os.close(file)
-        except OSError as error:  # otherwise nobody knows
+        except OSError as error:  # otherwise we cannot know
             return error.errno not in GONE
 
     def release(self) -> None:
-        SIGNS.remove(self)
+        HEARTBEAT.remove(self)
         if os.getpid() != self._process:  # a fork of the holder
             self.forget()
             return
@@ -355,7 +337,5 @@ class LockFile:
         self._close()
 
     def __del__(self) -> None:
-        """Unlock a lock that nobody released, as after two interrupts. The file stays; other machines count it for an
-        hour.
-        """
+        """Unlock a lock that was not released, as after two interrupts. Other machines respect the file for an hour."""
         self._close()

@@ -124,5 +124,5 @@ def as_key(values: Array) -> Array:
 
 
 def whole_hint(real: bool) -> str:
-    """What to do with ids that are real numbers, which pandas makes of whole ones beside a gap."""
+    """A hint about ids that are real numbers; pandas makes them of whole numbers beside a gap."""
     return "; if they are whole numbers, convert them: .astype('int64')" if real else ""

@@ -23,9 +23,7 @@ from isthmus.threads import Pool
 
 
 class ListSource(EdgeSource):
-    """Edges of stored adjacency lists. Subclasses set `vertices` and `edges` (the number of arcs) and read ranges of
-    the arrays.
-    """
+    """Edges of stored adjacency lists. Subclasses set `vertices` and `edges` (arcs), and read ranges."""
 
     replayable = True
     vertices: int

@@ -1,5 +1,4 @@
-"""Lists of a WebGraph graph, decoded one after the other. The file is read in pieces, and a list that a piece cuts is
-decoded again.
+"""Lists of a WebGraph graph, decoded in order from pieces of the file; a list that a piece cuts is decoded again.
 
 In memory are one piece of the file, the lists of one block, and before them those that the next lists may refer to.
 """
@@ -36,10 +35,10 @@ WRONG = {
 
 
 class BvLists:
-    """The lists of NAME.graph, in `room` bytes (None: no limit)."""
+    """The lists of NAME.graph, in at most `limit` bytes (None: no limit)."""
 
-    def __init__(self, path: Path, properties: BvProperties, room: int | None) -> None:
-        self._path, self._properties, self._room = path, properties, room
+    def __init__(self, path: Path, properties: BvProperties, limit: int | None) -> None:
+        self._path, self._properties, self._limit = path, properties, limit
         self._file = os.open(path, os.O_RDONLY)
         self._size = os.fstat(self._file).st_size
         self._base, self._piece = 0, 0  # where the piece in memory begins, and how long it is, in bytes
@@ -58,27 +57,25 @@ class BvLists:
         os.close(self._file)
 
     def blocks(self) -> Iterator[tuple[int, Array, Array]]:
-        """(A vertex, lengths of the lists from it on, the lists). At the end, the counts are compared with the
-        properties.
-        """
+        """(A vertex, lengths of the lists from it on, the lists). At the end, the counts are checked."""
         needed = 0
         while self._vertex < self._properties.vertices:
             first = self._vertex
-            self._make_room(max(sizes.now.block_edges, needed))
+            self._reserve(max(sizes.now.block_edges, needed))
             lengths, targets, needed = self._block()
             if lengths.size:
                 yield first, lengths, targets
         self._check_end()
 
     def _block(self) -> tuple[Array, Array, int]:
-        """(Lengths, lists, the length of the next one if it had no room)."""
-        kept = self._bounds.size - 1
+        """(Lengths, lists, the length of the next one if it did not fit)."""
+        earlier = self._bounds.size - 1
         count = min(sizes.now.list_vertices, self._properties.vertices - self._vertex)
-        bounds = np.empty(kept + count + 1, np.int64)
-        bounds[: kept + 1] = self._bounds
+        bounds = np.empty(earlier + count + 1, np.int64)
+        bounds[: earlier + 1] = self._bounds
         done = needed = 0
         while done < count:
-            arcs = self._arcs + int(bounds[kept + done] - bounds[kept])
+            arcs = self._arcs + int(bounds[earlier + done] - bounds[earlier])
             status, self._at, more, degree = bv_successors.decode(
                 self._words,
                 self._at,
@@ -88,7 +85,7 @@ class BvLists:
                 self._properties.little,
                 self._shape,
                 self._vertex,
-                kept + done,
+                earlier + done,
                 count - done,
                 arcs,
                 self._lists,
@@ -104,12 +101,12 @@ class BvLists:
                 self._read_on()
             elif status != bv_successors.DONE:
                 raise self._wrong(status, degree)
-        bounds = bounds[: kept + done + 1]
-        begin, end = int(bounds[kept]), int(bounds[-1])
+        bounds = bounds[: earlier + done + 1]
+        begin, end = int(bounds[earlier]), int(bounds[-1])
         targets = self._lists[begin:end].copy()
         self._arcs += end - begin
         self._keep(bounds)
-        return np.diff(bounds[kept:]), targets, needed
+        return np.diff(bounds[earlier:]), targets, needed
 
     def _keep(self, bounds: Array) -> None:
         """Move the lists that the next ones may refer to, the last ones of the window, to the beginning."""
@@ -118,14 +115,14 @@ class BvLists:
         self._lists[: end - begin] = self._lists[begin:end].copy() if begin < end - begin else self._lists[begin:end]
         self._bounds = bounds - begin
 
-    def _make_room(self, entries: int) -> None:
-        """Room for so many neighbours behind the lists that are kept."""
+    def _reserve(self, entries: int) -> None:
+        """Reserve memory for `entries` neighbours behind the lists that the next ones may refer to."""
         size = int(self._bounds[-1]) + entries
         if size <= self._lists.size:
             return
-        # of a list that takes all of the array.
+        # Of a list that takes all of the array.
         spans = size // self._properties.shortest + 1 if self._properties.shortest else 0
-        self._check_room(
+        self._check_memory(
             size * ENTRY + spans * SPAN, f"its list and those of the {self._bounds.size - 1} vertices before it"
         )
         lists = np.empty(size, np.uint32)
@@ -142,7 +139,7 @@ class BvLists:
         least = -(-sizes.now.adjacency_chunk // WORD) * WORD
         # Twice as much if a piece was too small for a list.
         size = 2 * self._piece if begun == 0 and self._piece else least
-        self._check_room(size, "what the file has of its list")
+        self._check_memory(size, "the part of its list in the file")
         self._base += begun
         self._at %= 64
         self._piece = min(size, self._size - self._base)
@@ -155,11 +152,11 @@ class BvLists:
         self._words = self._words.view(f"{order}u8").astype(np.uint64, copy=False)
         self._end = 8 * self._piece
 
-    def _check_room(self, needed: int, what: str) -> None:
-        if self._room is not None and needed > self._room and needed > sizes.now.least_room:
+    def _check_memory(self, needed: int, what: str) -> None:
+        if self._limit is not None and needed > self._limit and needed > sizes.now.least_block_memory:
             raise BudgetError(
                 f"{self._path}: vertex {self._vertex}: {what} take {format_size(needed)}, a quarter of the budget is "
-                f"{format_size(self._room)}; raise {option('memory')}"
+                f"{format_size(self._limit)}; raise {option('memory')}"
             )
 
     def _wrong(self, status: int, degree: int) -> GraphFormatError:
@@ -181,8 +178,7 @@ class BvLists:
         if self._size - used > PADDING:
             raise GraphFormatError(
                 f"{self._path}: the lists of its {self._properties.vertices} vertices end at byte {used}, the file at "
-                f"byte {self._size}; "
-                "its .properties describe another"
+                f"byte {self._size}; its .properties describe another"
             )
 
 

@@ -24,7 +24,7 @@ CLASSES = ("it.unimi.dsi.webgraph.BVGraph", "it.unimi.dsi.big.webgraph.BVGraph")
 VERSIONS = ("0", "1")  # 1: written by Rust, little-endian or with further codes
 MOST_BYTES = 1 << 20
 MOST = 1 << 28  # of a parameter
-# Bounds of so many lists are copied for every block: no more than a block's own. WebGraph's default is 7.
+# Lists whose bounds are copied for every block: no more than a block's own. WebGraph's default is 7.
 MOST_WINDOW = 1 << 16
 PARTS = {
     "OUTDEGREES": bv_successors.DEGREE,

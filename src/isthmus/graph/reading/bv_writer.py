@@ -36,7 +36,7 @@ class BitFile:
         self._file, self._last, self.bits = file, np.uint64(0), 0
 
     def words(self, bits: int) -> tuple[Array, int]:
-        """(Zeros for so many more bits, behind those that wait; where to go on)."""
+        """(Zero words for `bits` more bits behind those not written yet, the bit to go on at)."""
         words = np.zeros((self.bits % 64 + bits) // 64 + 1 + bit_codes.PADDING, np.uint64)
         words[0] = self._last
         return words, self.bits % 64
@@ -60,7 +60,7 @@ class BvWriter:
         self._edges, self._properties = edges, properties
         self._graph, self._offsets = BitFile(graph), BitFile(offsets)
         # The lists that the next ones may refer to.
-        self._kept, self._bounds = np.empty(0, np.uint32), np.zeros(1, np.int64)
+        self._earlier, self._bounds = np.empty(0, np.uint32), np.zeros(1, np.int64)
         self._chained = np.empty(0, np.int64)
 
     def write(self) -> None:
@@ -72,19 +72,19 @@ class BvWriter:
         self._properties.write(self._described().encode())
 
     def _write_lists(self, first: int, lengths: Array, targets: Array) -> None:
-        kept = self._bounds.size - 1
-        lists = np.concatenate([self._kept, targets])
+        before = self._bounds.size - 1
+        lists = np.concatenate([self._earlier, targets])
         bounds = np.append(self._bounds, self._bounds[-1] + np.cumsum(lengths))
         chained = np.append(self._chained, np.zeros(lengths.size, np.int64))
         words, at = self._graph.words(LIST_BITS * lengths.size + ENTRY_BITS * targets.size)
         ends = np.empty(lengths.size, np.int64)
         end = bv_successors.encode(
-            words, at, first, kept, lengths.size, WINDOW, MOST_CHAINED, SHORTEST, ZETA_K, lists, bounds, chained, ends
+            words, at, first, before, lengths.size, WINDOW, MOST_CHAINED, SHORTEST, ZETA_K, lists, bounds, chained, ends
         )
         self._graph.write(words, end)
         self._write_gammas(np.diff(ends, prepend=at))
         bounds = bounds[-min(WINDOW + 1, bounds.size) :]
-        self._kept, self._bounds, self._chained = (
+        self._earlier, self._bounds, self._chained = (
             lists[bounds[0] :].copy(),
             bounds - bounds[0],
             chained[chained.size - bounds.size + 1 :],
@@ -112,7 +112,7 @@ def whole_lists(edges: Outgoing) -> Iterator[tuple[int, Array, Array]]:
         if not sources.size:
             continue
         waiting.append((sources, targets.astype(np.uint32)))
-        check_room(edges, int(sources[-1]), sum(part.size for part, _ in waiting))
+        check_memory(edges, int(sources[-1]), sum(part.size for part, _ in waiting))
         if sources[-1] == waiting[0][0][0]:
             continue
         columns = [np.concatenate(column) for column in zip(*waiting, strict=True)]
@@ -136,12 +136,11 @@ def in_stretches(first: int, last: int, sources: Array, targets: Array) -> Itera
         yield begin, np.bincount(sources[low:high] - begin, minlength=end - begin), targets[low:high]
 
 
-def check_room(edges: Outgoing, vertex: int, waiting: int) -> None:
+def check_memory(edges: Outgoing, vertex: int, waiting: int) -> None:
     """Raise an error if a list is too long for the budget: it is written whole."""
     needed = ENTRY * waiting * (WINDOW + 1)
-    if needed > max(edges.limit, sizes.now.least_room):
+    if needed > max(edges.limit, sizes.now.least_block_memory):
         raise BudgetError(
             f"{edges.name}: vertex {vertex}: {WINDOW + 1} lists of this length, which are compared, take "
-            f"{format_size(needed)}; "
-            f"the budget is {format_size(edges.limit)}: raise {option('memory')}"
+            f"{format_size(needed)}; the budget is {format_size(edges.limit)}: raise {option('memory')}"
         )

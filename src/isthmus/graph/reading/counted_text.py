@@ -70,9 +70,7 @@ def check_claim(path: Path, vertices: int, max_expansion: float) -> None:
 
 
 class CountedText(TextSource):
-    """Lines of edges between vertices 1 to n, below a header. Subclasses read the header and name the form of a
-    line.
-    """
+    """Edges between vertices 1 to n, below a header. Subclasses read the header and name a line's form."""
 
     shape = "'source target'"  # of a line, for messages
     comment = "%"
@@ -97,9 +95,7 @@ class CountedText(TextSource):
 
     @abstractmethod
     def read_head(self, lines: list[bytes]) -> int:
-        """Read the header: set `_count`, `_promised` (vertices, lines of edges), `_columns` and `weighted`; returns its
-        number of lines.
-        """
+        """Read the header; set `_count`, `_promised`, `_columns` and `weighted`; return its number of lines."""
 
     def bad_line(self, number: int, expected: str, line: bytes) -> GraphFormatError:
         return GraphFormatError(f"{self.path}:{number}: expected {expected}, got {shortened(line)!r}")

@@ -43,8 +43,7 @@ class Option:
 
 @dataclass(frozen=True)
 class Format:
-    """A file format. `uses` are the fields of ReadOptions that `open_path` uses (None: all); others are refused by
-    name.
+    """A file format. `uses` are the fields of ReadOptions that it reads (None: all); others are refused by name.
 
     Where formats share an ending, a file is of the one whose `begins` it begins with, else of the one that has none.
     `save` writes the edges of a graph into an open file. A graph in several files, NAME with the endings `parts`, is
@@ -73,9 +72,7 @@ class Format:
         return self.open_path(path, options.with_own(self.own_values(path, options.own)))
 
     def part(self, path: Path, ending: str) -> Path:
-        """The file with that ending of a graph that is known by the path of another part, or by its name without an
-        ending.
-        """
+        """The file with that ending, of a graph that is given by another part or by its name without an ending."""
         return part_of(path, self.parts, ending)
 
     def refuse(self, path: Path, options: ReadOptions) -> None:

@@ -1,4 +1,4 @@
-"""What the messages of an Arrow file or stream claim to hold once decompressed, read before Arrow decompresses it.
+"""Sizes that the messages of an Arrow file or stream claim, read before Arrow decompresses them.
 
 Every compressed buffer begins with its size in memory. Where the buffers lie is in the metadata of their message, a
 FlatBuffers table: see Message.fbs and File.fbs in the Arrow format. Only positions and sizes are used.
@@ -28,7 +28,7 @@ class Table:
         self._data, self._at = data, at
 
     def place(self, field: int) -> int | None:
-        """Where a field is stored; None: it is not."""
+        """The position of a field; None: it is not stored."""
         virtual = self._at - self._number("<i", self._at)
         slot = 4 + 2 * field
         if slot >= self._number("<H", virtual):

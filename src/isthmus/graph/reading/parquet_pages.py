@@ -35,9 +35,7 @@ class BadPage(Exception):
 
 @dataclass
 class Page:
-    """A page: its bytes in memory, its values, and a bound on the bytes of one value (None: their mean is all that is
-    known).
-    """
+    """A page: its bytes in memory, its values, and the most bytes of a value (None: only their mean is known)."""
 
     kind: int
     size: int
@@ -51,9 +49,7 @@ class Page:
 
 @dataclass
 class Chunk:
-    """Where the pages of one column of a row group are. `name` is its path in the schema, without a point if it is not
-    nested.
-    """
+    """The pages of one column of a row group. `name` is its path in the schema; nested ones have a point."""
 
     name: str
     holds_strings: bool
@@ -125,7 +121,7 @@ def whole(members: dict[int, Any], field: int) -> int:
 
 
 def longest_value(file: int, at: int, stored: int, page: Page) -> int:
-    """Bytes of the longest string of a dictionary page by any codec; the size of the page, if it cannot be told."""
+    """Bytes of the longest string of a dictionary page by any codec; the size of the page, if it is unknown."""
     data = os.pread(file, stored, at)
     found = [longest_of(data, page.values)] if len(data) == page.size else []
     for codec in CODECS:
@@ -135,7 +131,7 @@ def longest_value(file: int, at: int, stored: int, page: Page) -> int:
 
 
 def longest_of(data: bytes, values: int) -> int | None:
-    """Bytes of the longest of so many strings, each with its length before it; None: the data is something else."""
+    """Bytes of the longest of `values` strings, each behind its length; None: the data is something else."""
     longest = place = count = 0
     while place + 4 <= len(data):
         (length,) = struct.unpack_from("<I", data, place)
@@ -159,9 +155,7 @@ def header_at(file: int, at: int) -> tuple[dict[int, Any], int]:
 
 
 def read_struct(data: bytes, at: int, depth: int = 0) -> tuple[dict[int, Any], int]:
-    """(Members of a struct by field number, where it ends). Whole numbers, bytes, lists and structs are kept, all else
-    is skipped.
-    """
+    """(Numbers, bytes, lists and structs in a struct by field number, where it ends). All else is skipped."""
     if depth > 16:
         raise BadPage("a header is nested too deeply")
     members: dict[int, Any] = {}

@@ -88,7 +88,7 @@ def refuse_unused(what: str, options: ReadOptions, used: tuple[str, ...]) -> Non
 
 
 def instead(what: Any) -> str:
-    """What to give instead of an object that holds no edges, for messages."""
+    """A hint for messages about an object that holds no edges."""
     if is_ours(what) and hasattr(what, "algorithm"):
         return f"it holds values of vertices: {', '.join(what.columns)}"
     if hasattr(what, "store") and hasattr(what, "snapshot"):

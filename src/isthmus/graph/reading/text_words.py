@@ -29,9 +29,7 @@ class Words(Lines):
 
 
 class Numbers:
-    """The whole numbers of a file, taken in order from the `skipped`-th on. Numbers before that are counted, not
-    kept.
-    """
+    """The whole numbers of a file, in order from the `skipped`-th on. Those before it are only counted."""
 
     def __init__(self, path: Path, max_expansion: float, skipped: int, first_word: int) -> None:
         self.path, self._skipped = path, skipped

@@ -1,6 +1,6 @@
-"""Checks of edges as they arrive from files, before a kernel sees them.
+"""Checks of blocks that are read from files, before a kernel sees them.
 
-Every block is compared with its checksum if the run verifies what it reads. Checksums can be forged, so the entries are
+If the run verifies, every block is compared with its checksum. Checksums can be forged, so the entries are
 checked as well, whether or not the run verifies: targets must be vertices, and weights finite and not negative, unless
 the graph has negative weights. Kernels then need no checks of their own.
 """
@@ -59,7 +59,7 @@ class BlockChecks:
                 raise self.error(section, WRONG_ENTRY, first + at // BLOCK)
 
     def error(self, section: int, status: int, block: int) -> StoreError:
-        """What is wrong with a block, by the status that a kernel returned."""
+        """The error for a block, by the status that a kernel returned."""
         array = self._arrays[section]
         path = array.open_file().path
         if status == WRONG_SUM:
@@ -70,10 +70,10 @@ class BlockChecks:
 
 def read_whole(array: FarArray, verify: bool) -> Array:
     """All entries of an array in a file, checked."""
-    arrivals, file = BlockChecks([array], verify), array.open_file()
+    checks, file = BlockChecks([array], verify), array.open_file()
     data = np.empty(array.blocks * BLOCK, np.uint8)
     for at in range(0, data.size, AT_ONCE):
         piece = data[at : at + AT_ONCE]
         file.read(piece.data, at)
-        arrivals.check(0, at // BLOCK, piece)
+        checks.check(0, at // BLOCK, piece)
     return data[: array.bytes].view(array.dtype)

@@ -53,9 +53,7 @@ class Extents:
 
 
 class ExtentReader:
-    """Reads arrays in files, with `depth` requests in flight for each of its channels. Checks every block
-    (`block_checks.py`).
-    """
+    """Reads arrays in files, `depth` requests in flight per channel. Checks every block (`block_checks.py`)."""
 
     def __init__(self, arrays: list[FarArray], depth: int, channels: int, verify: bool = True) -> None:
         self.notes: list[str] = []
@@ -101,9 +99,7 @@ class ExtentReader:
             raise StoreError(f"{file.path}: {error.strerror}") from error
 
     def move(self, extents: Extents, buffer: Array, channel: int = 0) -> int:
-        """Read extents, whole blocks all, into an aligned buffer; returns the number of requests. One thread uses a
-        channel at a time.
-        """
+        """Read extents of whole blocks into an aligned buffer; returns the requests. One thread per channel."""
         if not self._files:
             raise StoreError("the graph is closed")
         if self._plain:
@@ -167,7 +163,7 @@ class ExtentReader:
         return len(pieces)
 
     def _drop(self, files: list[int], extents: Extents) -> None:
-        """Drop what was read from the page cache."""
+        """Drop the blocks that were read from the page cache."""
         offsets, ends = extents.offsets, extents.offsets + extents.lengths
         for section in np.unique(extents.sections):
             mine = extents.sections == section

@@ -48,7 +48,7 @@ def refuse_address(path: str | Path, what: str) -> None:
 
 
 def remove_folder(path: Path) -> None:
-    """Remove a folder as far as that is possible; what is left, a later writer removes."""
+    """Remove a folder as far as possible; a later writer removes the rest."""
     with contextlib.suppress(OSError):  # rmtree itself lets some errors through
         shutil.rmtree(path, ignore_errors=True)
 
@@ -133,9 +133,7 @@ def fsync_folder(folder: Path) -> None:
 
 
 class NotUndone(OSError):
-    """A rename can neither be synced nor undone. What it replaced must stay: after a power cut it may be the only
-    one.
-    """
+    """A rename can neither be synced nor undone. The replaced file must stay: it may survive a power cut alone."""
 
 
 def sync_or_undo(folder: Path, undo: Callable[[], Any]) -> None:

@@ -36,14 +36,14 @@ def combined(bits: int, target_dtype: Any, parallel: int) -> Callable[[Array, Ar
 
     def finish(keys: Array, weights: Array | None) -> SortedLists:
         targets = np.empty(keys.size, target_dtype)
-        kept = None if weights is None else np.empty(keys.size, weights.dtype)
+        out_weights = None if weights is None else np.empty(keys.size, weights.dtype)
         rows, counts = np.empty(keys.size, np.uint64), np.empty(keys.size, np.int64)
-        size, used, loops = arc_keys.combine(keys, weights, bits, parallel, targets, kept, rows, counts)
+        size, used, loops = arc_keys.combine(keys, weights, bits, parallel, targets, out_weights, rows, counts)
         return SortedLists(
             rows[:used].copy(),
             counts[:used].copy(),
             targets[:size],
-            None if kept is None else kept[:size],
+            None if out_weights is None else out_weights[:size],
             loops,
             keys.size - size,
         )
@@ -94,7 +94,7 @@ class ListWriter:
 def write_lists(
     writer: ListWriter, buckets: Buckets, pool: Pool, finish: Callable[..., SortedLists], progress: Progress
 ) -> None:
-    """Sort what the buckets hold and write it."""
+    """Sort the keys of the buckets and write them as lists."""
     results: Iterator[SortedLists] = buckets.sorted(pool, finish)
     for lists in results:
         writer.append(lists)

@@ -69,7 +69,7 @@ class Manifest:
     ids: str  # dense, int64, uint64 or string
     order: str = "natural"
     self_loops: int = 0
-    parallel: bool = False  # whether parallel edges were kept
+    parallel: bool = False  # whether there may be parallel edges
     in_edges: bool = False
     negative_weights: bool = False
     origin: dict[str, Any] = field(default_factory=dict)

@@ -1,6 +1,4 @@
-"""JSON files that end with a checksum of all their bytes, so that a flipped bit anywhere is found when they are
-read.
-"""
+"""JSON files that end with a checksum of all their bytes, so that a flipped bit is found when they are read."""
 
 from __future__ import annotations
 
@@ -38,9 +36,7 @@ def is_sealed(data: bytes) -> bool:
 
 
 def unsealed(path: Path, format: str, version: int, remedy: str = "") -> dict[str, Any]:
-    """What a sealed file of this format and version says. Otherwise a StoreError, with what to do (`remedy`) at its
-    end.
-    """
+    """The contents of a sealed file of this format and version. Raises StoreError, which ends with `remedy`."""
     help = remedy and f"; {remedy}"
     try:
         data = path.read_bytes()

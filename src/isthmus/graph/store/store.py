@@ -48,9 +48,7 @@ class Store:
                 os.close(folder)
 
     def _open_folder(self) -> int:
-        """Open the store's folder. All files are opened relative to it, since a writer may put another store at the
-        path.
-        """
+        """Open the store's folder. Files are opened relative to it: a writer may put another store at the path."""
         try:
             return os.open(self.path, os.O_RDONLY | os.O_DIRECTORY)
         except FileNotFoundError:
@@ -135,9 +133,7 @@ class Store:
         return part
 
     def read(self, name: str, start: int = 0, stop: int | None = None, verify: bool | None = None) -> Array:
-        """Elements start:stop of a section, in a new array. `verify`: compare blocks with their checksums; None: as the
-        store does.
-        """
+        """Elements start:stop of a section, in a new array. `verify`: compare checksums; None: as the store does."""
         section = self.manifest.sections[name]
         stop = section.count if stop is None else stop
         if not 0 <= start <= stop <= section.count:

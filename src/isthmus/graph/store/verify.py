@@ -30,7 +30,7 @@ VERTICES_AT_ONCE = 1 << 16
 
 @dataclass
 class Verdict:
-    """What `verify` found; empty `problems` means the store is sound."""
+    """The findings of `verify`; empty `problems` means the store is sound."""
 
     blocks: int = 0  # that were compared with their checksums
     bytes: int = 0  # of these blocks
@@ -159,7 +159,7 @@ def check_lists(store: Store, side: str, verdict: Verdict, pool: Pool, progress:
 
 
 def weight_bits(store: Store, side: str, begin: int, end: int) -> tuple[Array | None, str]:
-    """The bits of some weights, and what is wrong with them, if anything."""
+    """The bits of some weights, and the problem with them, if there is one."""
     if not store.manifest.weighted:
         return None, ""
     weights = store.read(f"{side}.weights", begin, end)

@@ -224,9 +224,7 @@ class StoreWriter:
         return store
 
     def _put_into_place(self) -> None:
-        """Rename the store, and sync that. If it cannot be synced, rename it back: the replaced store is only removed
-        afterwards.
-        """
+        """Rename the store and sync it; rename it back if that fails. The replaced store is removed afterwards."""
         if os.path.lexists(self.target):
             exchange(self._store, self.target)
             sync_or_undo(self.target.parent, lambda: exchange(self._store, self.target))

@@ -1,4 +1,9 @@
-"""Machine code that is kept between runs: one file per compiled function, below the user's cache folder.
+"""Machine code that is kept between runs: one file per compiled function, types and processor, below the user's
+cache folder.
+
+The name of a file has a hash of all that its code depends on: the source file of the function and those of the kernels
+that it imports, the versions of Python, Numba, llvmlite and NumPy, the types, and the processor (`kernel.py`). So
+versions of the package, and different machines, can share the folder.
 
 Loading machine code runs it. So a file is read only if it and its folder belong to this user and nobody else can write
 them, and only after its checksum was compared. A damaged file is removed, and its function compiled again. Where no

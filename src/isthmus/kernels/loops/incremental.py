@@ -1,9 +1,9 @@
 """Loops that bring answers up to date after a batch; compiled with each program, beside those of `skeleton.py`.
 
-`relax_arcs` sends along single arcs, those that were inserted. `pull_rows` lets vertices hear from all in-neighbours,
-those that lost their value. A vertex whose value is `silent` has nothing to send (`has_silent` False: every value is
-sent). Both return the entries in `queue`, as `push_rows` does. The state of a program that uses them ends with four
-arrays: parents, a byte per vertex that has changed, the list of these, and its length.
+`relax_arcs` sends along single arcs, those that were inserted. `pull_rows` lets vertices that lost their value pull
+from all in-neighbours. A vertex whose value is `silent` has nothing to send (`has_silent` False: every value is sent).
+Both return the entries in `queue`, as `push_rows` does. The state of a program that uses them ends with four arrays:
+parents, a byte per vertex that has changed, the list of these, and its length.
 
 `adopt` runs on the edges before a batch, for programs that have `gives(u, degree, v, w, state, params)`: whether u
 gives v its value and cannot depend on v. An orphan takes the first such neighbour for its parent that is no orphan

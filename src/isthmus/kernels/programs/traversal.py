@@ -3,7 +3,7 @@
 While the frontier is small, its edges are followed (top-down). When it holds a large part of the edges, each unvisited
 vertex looks for a parent in the frontier instead, and stops at the first (bottom-up).
 
-Queues are shared; each thread fills a small buffer and reserves room for it with one atomic addition.
+Queues are shared; each thread fills a small buffer and reserves space for it with one atomic addition.
 """
 
 from __future__ import annotations

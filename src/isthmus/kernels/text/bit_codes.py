@@ -1,7 +1,7 @@
 """Codes of natural numbers in a stream of bits: those that WebGraph's files use.
 
 A stream is an array of 64-bit words. Its first bit is the highest of the first word or, in a little-endian stream, the
-lowest; `little` is None or True, and Numba compiles a loop for one of them. Unary code is so many zeros and a one.
+lowest; `little` is None or True, and Numba compiles a loop for one of them. The unary code of n is n zeros and a one.
 Elias' gamma has the length of n + 1 in unary, delta has it in gamma, omega in itself. Zeta (Boldi and Vigna, Codes for
 the World Wide Web) and pi (Apostolico and Drovandi, Graph Compression by BFS) are for power laws; Golomb's code has the
 remainder by k in truncated binary; a nibble is three bits, after a bit that is 1 in the last one.

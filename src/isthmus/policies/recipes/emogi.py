@@ -1,6 +1,6 @@
 """EMOGI (Min et al., VLDB 2020): a kernel reads the blocks of active lists directly from far memory.
 
-`emogi:hot` also keeps the lists used most often near, in Grapin's hot subgraph (`cache/hot_subgraph.py`).
+`emogi:hot` also keeps the lists used most often near, in Grapin's hot subgraph (`cache/ranking.py`).
 """
 
 from __future__ import annotations

@@ -26,7 +26,7 @@ from isthmus.programs.checkpoint_checks import finite, real, truth
 from isthmus.programs.column import Column, Within
 from isthmus.programs.functions import Functions
 from isthmus.programs.program import Array, Facts, Program, State
-from isthmus.programs.scores.spreading import Spreading
+from isthmus.programs.scores.deltas import Spreading
 from isthmus.programs.sums import alone, summing, times
 from isthmus.programs.weights import need_weights
 

@@ -3,7 +3,7 @@
 x = (1 - d) p + d P^T x, where a walk at a vertex without out-edges teleports. One iteration replaces x by the right
 side, which brings any two vectors nearer to each other by the factor d in L1. So x is off by at most d / (1 - d) |x - x
 before|; the run stops when that is at most `tol`. Power iteration converges by the same factor, so the bound shrinks as
-fast as the error. Where in-edges are stored, `programs.ranking` converges in fewer passes.
+fast as the error. Where in-edges are stored, `programs/scores/sweeps.py` converges in fewer passes.
 
 Another `dangling` distribution q takes a second solve: with x and y the PageRanks for teleports p and q, and m the mass
 of x on vertices without edges, the answer is (1 - t) x + t y, t / (1 - t) = d m / (1 - d).
@@ -21,13 +21,13 @@ import numpy as np
 from isthmus.checks import above_0, between_0_and_1, by_vertex, is_real, whole
 from isthmus.errors import OptionError
 from isthmus.graph.snapshot import Snapshot
-from isthmus.kernels.scores import sweeps
+from isthmus.kernels.scores import passes
 from isthmus.programs.algorithm import Answer, Kind, Live, MaxIter, Option, Runner, UseWeights, algorithm
 from isthmus.programs.checkpoint_checks import finite, real, truth
 from isthmus.programs.column import Column, Within
 from isthmus.programs.functions import Functions
 from isthmus.programs.program import NOTHING_YET, Array, Facts, NearEdges, Program, Seen, State
-from isthmus.programs.scores.ranking import Ranking
+from isthmus.programs.scores.sweeps import Ranking
 from isthmus.programs.strengths import strengths_of
 from isthmus.programs.sums import alone, summing, times
 from isthmus.programs.weights import need_weights
@@ -97,13 +97,13 @@ class PageRank(Program):
         return facts.degrees() if self.strengths is None else self.strengths
 
     def loops(self, state: State) -> tuple[Any, Any] | None:
-        return None if self._ranking is None or self._ranking.steps else (sweeps.sweep_rows, sweeps.sweep_range)
+        return None if self._ranking is None or self._ranking.steps else (passes.sweep_rows, passes.sweep_range)
 
     def before(self, state: State, frontier: Any, facts: Facts) -> None:
         if self._ranking is not None:
             self._ranking.set_params(state)
             return
-        divisors, kernel = state.extra["divisors"], sweeps.share_out
+        divisors, kernel = state.extra["divisors"], passes.share_out
         sums = facts.team.split(lambda a, b: kernel(a, b, *facts.lists.arrays, divisors, *state.arrays), facts.vertices)
         self._stuck = sum(stuck for _, stuck in sums)
 
@@ -116,7 +116,7 @@ class PageRank(Program):
         rules = (state.extra["divisors"], state.extra["teleports"], self._base(state), self.alpha, 1.0)
         lists = facts.lists.arrays
         change = sum(
-            facts.team.split(lambda a, b: sweeps.receive(a, b, *lists, rules, 1.0, shares, ranks), facts.vertices)
+            facts.team.split(lambda a, b: passes.receive(a, b, *lists, rules, 1.0, shares, ranks), facts.vertices)
         )
         return self._goes_on(change)
 
@@ -222,9 +222,9 @@ Shares = Annotated[
 
 def live_pagerank(graph: Snapshot, **options: Any) -> Program:
     """PageRank that a stream keeps current."""
-    from isthmus.programs.scores import live_pagerank as module
+    from isthmus.programs.scores import deltas  # it imports this file
 
-    return module.live_pagerank(graph, **options)
+    return deltas.live_pagerank(graph, **options)
 
 
 @algorithm(place=4, live=Live("PageRank", live_pagerank))
@@ -268,7 +268,7 @@ class Walk:
 
     def program(self, tol: float, teleport: Any, strengths: Array | None, beside: int = 0) -> PageRank:
         """The program to run: by pulling, or by deltas on modelled devices and from far memory by published recipes."""
-        from isthmus.programs.scores.delta_pagerank import DeltaPageRank  # it imports this file
+        from isthmus.programs.scores.deltas import DeltaPageRank  # it imports this file
 
         pulling = PageRank(self._alpha, tol, self._max_iter, teleport, strengths, self._run.graph.has_in_edges, beside)
         if self._run.sweeps(pulling):

@@ -25,7 +25,7 @@ from isthmus.programs.declaration import as_sources
 from isthmus.programs.functions import Functions, Scalar, unrolled
 from isthmus.programs.per_source import BySource
 from isthmus.programs.program import NOTHING_YET, Array, Facts, Program, State
-from isthmus.programs.scores.live_pagerank import LivePageRank
+from isthmus.programs.scores.deltas import LivePageRank
 from isthmus.programs.strengths import strengths_of
 from isthmus.programs.sums import alone, times
 from isthmus.programs.weights import need_weights

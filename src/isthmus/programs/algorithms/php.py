@@ -24,7 +24,7 @@ from isthmus.programs.column import Column, Within
 from isthmus.programs.declaration import ByDeltas
 from isthmus.programs.functions import Functions
 from isthmus.programs.program import NOTHING_YET, Array, Facts, State
-from isthmus.programs.scores.spreading import Spreading
+from isthmus.programs.scores.deltas import Spreading
 from isthmus.programs.strengths import strengths_of
 from isthmus.programs.weights import need_weights
 

@@ -28,7 +28,7 @@ from isthmus.programs.weights import no_negative_weights, note_unweighted
 
 # of 1/4, 1/2, 1, 2 and 4 the fastest on Kronecker 20, or near it; on a grid 2 and 4 are faster by a few percent.
 WIDTH = 1
-TOLD = 1 << 10  # rounds of a call that the trace records one by one; more rounds become a sixteenth of so many records
+TOLD = 1 << 10  # rounds of a call that the trace records one by one; a call of more rounds has TOLD / 16 records
 NARROW_MAX = np.iinfo(np.uint32).max
 LOOKED_AT = 1 << 14  # weights sampled for the mean that sets the width of a bucket
 

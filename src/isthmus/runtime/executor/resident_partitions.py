@@ -66,7 +66,7 @@ class StayingPartitions(StayingWork):
 
     @property
     def works(self) -> bool:
-        """Whether there is room to run one partition while another arrives."""
+        """Whether the memory holds two partitions: one to run while another arrives."""
         return self._kept.room >= LEAST_ROOM
 
     @property

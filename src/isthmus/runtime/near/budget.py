@@ -68,7 +68,7 @@ class Needs:
         return self.state + self.offsets + self.frontier + self.index
 
     def least_edges(self, buffer: int) -> int:
-        """The least memory for edges, with staging buffers of so many bytes."""
+        """The least memory for edges, with staging buffers of this size in bytes."""
         return min(BUFFERS * buffer, self.edges + BUFFERS * LEAST_BLOCKS * 4096) + self.pages
 
 

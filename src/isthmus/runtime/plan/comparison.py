@@ -62,7 +62,7 @@ class Comparison:
         return min(runs, key=lambda name: runs[name].seconds)
 
     def summary(self) -> dict[str, Any]:
-        """What `isthmus compare --json` prints: the median runs, each with the seconds of all its rounds."""
+        """The object that `isthmus compare --json` prints: the median runs, each with the seconds of all its rounds."""
         runs = [
             {**run.summary(), "rounds": [each.seconds for each in self.rounds[name]]} for name, run in self.runs.items()
         ]

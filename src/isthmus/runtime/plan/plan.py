@@ -63,7 +63,7 @@ class Plan:
         return {name: cost for name, cost in found.items() if cost is not None}
 
     def summary(self) -> dict[str, Any]:
-        """What `isthmus plan --json` prints."""
+        """The object that `isthmus plan --json` prints."""
         graph, near, profile = self.graph, self.near, self.profile
         return {
             "algorithm": self.algorithm,
@@ -134,7 +134,7 @@ def plan(
     graph: Graph,
     *args: Any,
     policy: str = "auto",
-    device: str = "auto",
+    device: str | Device = "auto",
     **options: Any,
 ) -> Plan:
     """Plan `algorithm(graph, …)`, a function or its name, with the same options. Raises BudgetError if the run would.

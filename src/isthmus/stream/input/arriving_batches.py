@@ -1,7 +1,7 @@
 """Batches from a source of updates: a number of rows each, or the rows that arrived in a window of time.
 
-From a pipe, a batch is also applied when its window ends, even if it is not full; what arrives while a batch is applied
-belongs to the next one. From a file, windows are those of the column time.
+From a pipe, a batch is also applied when its window ends, even if it is not full; rows that arrive while a batch is
+applied belong to the next one. From a file, windows are those of the column time.
 """
 
 from __future__ import annotations
@@ -27,14 +27,14 @@ ENDLESS = 1 << 62
 
 
 @dataclass
-class Arrival:
-    """A batch as it arrived. `seconds`: how long that took, since the batch before; None where that is not known."""
+class ArrivingBatch:
+    """A batch, and the seconds since the batch before; None where they are not known."""
 
     rows: Rows
     seconds: float | None = None
 
 
-def arrivals(source: Updates, batch: int | None = None, window: float | None = None) -> Iterator[Arrival]:
+def arriving_batches(source: Updates, batch: int | None = None, window: float | None = None) -> Iterator[ArrivingBatch]:
     """The batches of a source. A batch that removes a vertex ends where that vertex is used again."""
     size = batch or (ENDLESS if window is not None else source.batch or ROWS)
     clock = Clock()
@@ -44,7 +44,7 @@ def arrivals(source: Updates, batch: int | None = None, window: float | None = N
         else in_sizes(source, size, window)
     ):
         for part in without_conflicts(rows):
-            yield Arrival(part, clock.since(part))
+            yield ArrivingBatch(part, clock.since(part))
 
 
 def in_sizes(source: Updates, size: int, window: float | None) -> Iterator[Rows]:
@@ -104,15 +104,13 @@ def without_conflicts(rows: Rows) -> Iterator[Rows]:
 
 
 class Clock:
-    """Knows when rows arrived: by their column time, else by the clock of the machine."""
+    """The time of arrival of rows: by their column time, else by the clock of the machine."""
 
     def __init__(self) -> None:
         self._last: float | None = None
 
     def since(self, rows: Rows) -> float | None:
-        """Seconds from the last row of the batch before (or from the first of this one) to the last row; None if they
-        came at once.
-        """
+        """Seconds from the batch before (or the first row) to the last row; None if all came at once."""
         times: Array | None = times_of(rows.table(), rows.where)
         if times is None or not times.size:
             last = first = rows.arrived

@@ -49,10 +49,8 @@ def row_of(name: str) -> Where:
 
 def together(parts: list[Edits], kinds: Kinds) -> Edits:
     if not parts:
-        nobody = np.empty(0, kinds.id_dtype)
-        return Edits(
-            np.empty(0, np.uint8), nobody, nobody, None if kinds.weights is None else np.empty(0, kinds.weights)
-        )
+        none = np.empty(0, kinds.id_dtype)
+        return Edits(np.empty(0, np.uint8), none, none, None if kinds.weights is None else np.empty(0, kinds.weights))
     if len(parts) == 1:
         return parts[0]
     begins = np.cumsum([0, *map(len, parts)])

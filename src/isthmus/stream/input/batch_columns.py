@@ -34,7 +34,7 @@ LONGEST = 60  # characters of a value in a message
 
 @dataclass(frozen=True)
 class Kinds:
-    """What a graph's batches must hold. `careful`: a program that needs weights of at least 0, if there is one."""
+    """The types that a graph's batches must have. `careful`: a program that needs weights of at least 0."""
 
     ids: str  # of the id map: dense, int64, uint64 or string
     weights: np.dtype[Any] | None  # None: the graph has no weights

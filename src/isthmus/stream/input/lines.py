@@ -30,9 +30,7 @@ class LineSource(ABC):
 
     @abstractmethod
     def take(self, count: int, seconds: float | None) -> bytes | None:
-        """At most `count` lines; fewer only at the end, or `seconds` after the first of them arrived. None: there are
-        no more.
-        """
+        """At most `count` lines; fewer at the end, or `seconds` after the first arrived. None: no more."""
 
     @abstractmethod
     def put_back(self, line: bytes) -> None:

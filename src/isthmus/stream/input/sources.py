@@ -1,4 +1,4 @@
-"""Where updates come from: files (Parquet, Arrow, CSV, JSON lines), tables in memory, and pipes.
+"""Sources of updates: files (Parquet, Arrow, CSV, JSON lines), tables in memory, and pipes.
 
 Every source gives its rows in order of arrival, some at a time, so that a file larger than memory can be followed.
 """
@@ -39,9 +39,7 @@ class Updates(ABC):
 
     @abstractmethod
     def read(self, count: int, seconds: float | None = None) -> Rows | None:
-        """At most `count` rows; None: there are no more. A pipe waits until `seconds` after the first one arrived
-        (None: for ever).
-        """
+        """At most `count` rows; None: no more. A pipe waits `seconds` after the first (None: without limit)."""
 
     def everything(self) -> Rows:
         """All rows that are left."""
@@ -122,7 +120,7 @@ class TextUpdates(Updates):
 
 
 def line_numbers(name: str, block: bytes, before: int) -> Where:
-    """What the rows of a block are called, which begins after `before` lines. Blank lines are no rows."""
+    """Names for the rows of a block that begins after `before` lines. Blank lines are no rows."""
     numbers: list[int] = []
 
     def where(row: int) -> str:
@@ -184,7 +182,7 @@ def from_file(path: Path, kinds: Kinds, format: str | None, needed: tuple[str, .
 def from_table_file(path: Path, needed: tuple[str, ...]) -> Updates:
     schema, _ = files.inspect(path)
     found = found_columns(list(schema.names), str(path), needed)
-    like: Any = SimpleNamespace(name=str(path), room=None, columns=list(found.values()))
+    like: Any = SimpleNamespace(name=str(path), block_memory=None, columns=list(found.values()))
     source = TableUpdates(str(path), files.capped([path], like, 200))
     if path.suffix.lower() in files.PARQUET.endings:
         said = (pq.read_schema(path).metadata or {}).get(BATCH, b"")

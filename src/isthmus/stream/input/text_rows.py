@@ -33,7 +33,7 @@ REAL = (int, float)
 
 
 def format_of(path: Path) -> str | None:
-    """The format of a file by its ending, before .gz or .zst; None: its first line tells."""
+    """The format of a file by its ending, before .gz or .zst; None: its first line decides."""
     endings = [ending.lower() for ending in path.suffixes if ending.lower() not in (".gz", ".zst")][-1:]
     return next((name for name, known in FORMATS.items() if set(endings) & set(known)), None)
 
@@ -89,7 +89,7 @@ class TextParser(ABC):
 
     def slow(self, block: bytes, where: Where) -> Any:
         """The same, line by line; BatchError for the first value that is wrong."""
-        kept: dict[str, list[Any]] = {column: [] for column in self.names}
+        columns: dict[str, list[Any]] = {column: [] for column in self.names}
         for row, line in enumerate(line for line in block.split(b"\n") if line.strip()):
             try:
                 values = self.fields(line.decode(), where(row))
@@ -98,11 +98,11 @@ class TextParser(ABC):
             wish = (
                 batch_columns.operation(values.get("op"), row, where) if "op" in self.needed else OPERATIONS["insert"]
             )
-            for column in kept:
-                kept[column].append(self.checked(column, values.get(column), wish, where(row)))
+            for column in columns:
+                columns[column].append(self.checked(column, values.get(column), wish, where(row)))
         known = self.types()
-        arrays = [array_of(values, known.get(self.names[column])) for column, values in kept.items()]
-        return pa.table(arrays, names=[self.names[column] for column in kept])
+        arrays = [array_of(values, known.get(self.names[column])) for column, values in columns.items()]
+        return pa.table(arrays, names=[self.names[column] for column in columns])
 
     def checked(self, column: str, value: Any, wish: int, where: str) -> Any:
         if column in ("source", "target"):

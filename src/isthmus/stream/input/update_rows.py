@@ -12,7 +12,7 @@ from isthmus.stream.input.batch_columns import Where
 
 
 def later(where: Where, taken: int) -> Where:
-    """What rows are called when the first `taken` of them are gone."""
+    """Names for the rows behind the first `taken`."""
     return lambda row: where(row + taken)
 
 

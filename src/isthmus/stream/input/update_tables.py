@@ -183,9 +183,7 @@ def separated(wishes: Array, sources: Array, targets: Array, weights: Array | No
 
 
 def refuse_used(wishes: Array, sources: Array, targets: Array, removed: Array, where: Where) -> None:
-    """Raise BatchError for a row that uses a vertex which another row removes: which came first would decide what is
-    left.
-    """
+    """Raise BatchError for a row that uses a vertex which another row removes: their order would matter."""
     if not removed.size:
         return
     gone = dict(zip(sources[removed].tolist(), removed.tolist(), strict=True))

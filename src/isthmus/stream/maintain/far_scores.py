@@ -1,32 +1,44 @@
 """Scores kept current where lists are far: by the lists of few vertices, or by a few passes over all edges.
 
 A vertex whose list is read sends its residual and, along the same edges, corrects the messages that it sent with an old
-divisor. Each such step shrinks the sum of both, by the program's factor. So if few vertices hold all of this sum, but
-for half of what the bound allows, their lists are read, and kept while these vertices send repeatedly.
+divisor. Each such step shrinks the sum of both, which bounds the error, by at least (1 - factor) of the vertex's part.
+So if few vertices have the whole sum, except for half of what the bound allows, their lists are read, and stay near
+while these vertices send repeatedly.
 
-Otherwise there are passes over all edges, as in `stream/maintain/whole_passes.py`. A sweep leaves about a tenth of the
-residuals, so few are needed, unless small parts of the graph, such as two vertices by themselves, converge slowly;
-these parts are then finished by their lists. Every pass is a run of `programs/scores/renewing.py` by the loop of every
-run, which reads ahead.
+Otherwise there are passes over all edges, as for near lists (`maintained_scores.py`). A sweep leaves about a tenth of
+the residuals, so few are needed, unless small parts of the graph, such as two vertices by themselves, converge slowly;
+these parts are then finished by their lists. Each pass is a program that the loop of every run carries out, which reads
+ahead.
 """
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from isthmus import sizes
-from isthmus.kernels.scores import densities, score_passes
-from isthmus.programs.scores.renewing import Collecting, Renewing
-from isthmus.programs.scores.spreading import NOTHING, Spreading, Sums
+from isthmus.kernels.compile.atomics import atomic_add
+from isthmus.kernels.scores import deltas, passes
+from isthmus.programs.functions import Functions
+from isthmus.programs.program import Facts, Program, State
+from isthmus.programs.scores.deltas import Spreading, Sums
 from isthmus.runtime.execute import execute
 from isthmus.runtime.options import quiet
 from isthmus.runtime.session import Session
 from isthmus.stream.maintain.maintained import Array
-from isthmus.stream.maintain.maintained_scores import ATTEMPTS, ROOM, STUCK, MaintainedSpreading
+from isthmus.stream.maintain.maintained_scores import (
+    ATTEMPTS,
+    ROOM,
+    SINGLE,
+    STUCK,
+    MaintainedSpreading,
+    Passes,
+    for_kernels,
+)
 from isthmus.stream.maintain.neighbours import Neighbours
 from isthmus.stream.maintain.registry import maintains
 from isthmus.stream.maintain.residuals import ROUNDING
-from isthmus.stream.maintain.whole_passes import EPSILON, SINGLE, Passes
 
 # of what the bound allows: a pass that sends mostly leaves less than two thirds, a sweep less than a fifth, unmeasured.
 SENT = 1.5
@@ -37,7 +49,7 @@ PART = 2  # lists of few vertices may take at most half of the time of a pass
 UNSENT = 0.5  # part of what the bound allows that is not sent when lists of few vertices are read
 HALF = 0.5  # lists of few vertices are read only if they send at least this part of all that is to be sent
 LEAST = 0.1  # part of what the bound allows: no step aims for less
-ROUNDED_SHARES = 0.01  # part of what the bound allows, that shares in single precision may be off by
+ROUNDED_SHARES = 0.01  # part of what the bound allows, that rounding shares to single precision may change
 
 
 @maintains(Spreading, in_memory=False)
@@ -68,7 +80,7 @@ class MaintainedFarSpreading(MaintainedSpreading):
         return self.program.own(self.facts())
 
     def _catch_up(self) -> None:
-        """Note what messages are off by. They are corrected when their lists are read."""
+        """Note the errors of messages. They are corrected when their lists are read."""
         self.program.off = 0.0 if self.bounds_each else self._lost
         if self._behind.size and not self.program.fixed_divisors:
             self.program.off += float(self._off()[0].sum())
@@ -141,7 +153,7 @@ class MaintainedFarSpreading(MaintainedSpreading):
         read = from_the_top(edges) + float((lists[1][pressing] - lists[0][pressing]).sum())
         costs = read + sizes.now.lone_list * (from_the_top(vertices) + pressing.size)
         at = needed = int(np.searchsorted(np.cumsum(totals), UNSENT * enough, side="right"))
-        while at < densities.BINS and (read[at] > self._neighbours.capacity or costs[at] > most):
+        while at < deltas.BINS and (read[at] > self._neighbours.capacity or costs[at] > most):
             at += 1
         if (
             costs[at] > most
@@ -149,20 +161,20 @@ class MaintainedFarSpreading(MaintainedSpreading):
             or (at > needed and totals[at:].sum() < HALF * totals.sum())
         ):
             return 0.0, 0
-        if at == densities.BINS:
+        if at == deltas.BINS:
             return np.inf, int(costs[at])
         # Vertices without edges cost nothing.
-        return float(np.ldexp(1.0, densities.LOWEST + at - 1)), 1 + int(costs[at])
+        return float(np.ldexp(1.0, deltas.LOWEST + at - 1)), 1 + int(costs[at])
 
     def _by_density(self, amounts: Array, lists: tuple[Array, Array]) -> Array:
-        """Sums of amounts, edges and lists in bins of their density (`kernels/scores/densities.py`)."""
+        """Sums of amounts, edges and lists in bins of their density (`kernels/scores/deltas.py`)."""
 
         def part(first: int, last: int) -> Array:
-            sums = np.zeros((3, densities.BINS))
-            densities.sort_by_density(first, last, amounts, *lists, *sums)
+            sums = np.zeros((3, deltas.BINS))
+            deltas.sort_by_density(first, last, amounts, *lists, *sums)
             return sums
 
-        total = np.zeros((3, densities.BINS))
+        total = np.zeros((3, deltas.BINS))
         for sums in self.team.split(part, self.graph.vertices):
             total += sums
         return total
@@ -171,14 +183,14 @@ class MaintainedFarSpreading(MaintainedSpreading):
         """Let vertices with at least this density send, and send again whenever they reach it."""
         n, (values, residual, amounts, divisors) = self.graph.vertices, self.state.arrays
         whole, (factor, _, absorber) = self.ends_of("out"), self.state.params
-        self.team.split(lambda a, b: densities.mark_dense(a, b, amounts, *whole, density, self._marks), n)
+        self.team.split(lambda a, b: deltas.mark_dense(a, b, amounts, *whole, density, self._marks), n)
         self._marks[self._pressing()] = 1
         rows = self._take_marked()
         if self._queue.size < n:
             self._queue = np.empty(self._room, np.uint32)
         held = (*self._neighbours.of(rows), self._neighbours.weights)
         scores = (values, residual, divisors, self._strength, factor, absorber)
-        vertices, _, total = densities.spread_held(
+        vertices, _, total = deltas.spread_held(
             rows, density, sizes.now.settled_alone, *whole, *held, *scores, self._marks, self._queue
         )
         self.effort.affected += int(vertices)
@@ -191,55 +203,88 @@ def from_the_top(amounts: Array) -> Array:
 
 
 class FarPasses(Passes):
-    """Passes over edges that are far, by the loop of every run (`programs/scores/renewing.py`)."""
+    """Passes over edges that are far, by the loop of every run."""
 
-    def __init__(self, keeper: MaintainedFarSpreading) -> None:
-        graph, state = keeper.graph, keeper.state
-        self._begin(
-            state.arrays,
-            state.params,
-            graph.vertices,
-            graph.arcs,
-            keeper.reads_weights() and graph.weighted,
-            keeper.team,
-        )
-        self._keeper = keeper
+    def _single_suffices(self) -> bool:
+        """If rounding is far below the bound. A bound for each vertex does not know how large one share is."""
+        program, total = self._scores.program, float(np.sum(self._values[: self._n]))
+        return not program.bounds_each and self._factor * SINGLE * total <= ROUNDED_SHARES * program.allowed(total)
 
-    def send(self, strengths: Array, stretch: tuple[float, Array], loss: float) -> float:
-        self._use(loss >= SINGLE)
-        sent = self._take(self._values, self._residual, self._divisors, strengths, *stretch, self._shares)
-        self._pass(Collecting, NOTHING)
-        return self._factor * sent * self._rounding
-
-    def share_out(self) -> None:
-        """In single precision, if that is enough for the bound. A bound for each vertex does not know how large one
-        share is.
-        """
-        program, total = self._keeper.program, float(np.sum(self._values[: self._n]))
-        self._use(not program.bounds_each and self._factor * SINGLE * total <= ROUNDED_SHARES * program.allowed(total))
-        super().share_out()
-
-    def sweep(self, own: Array) -> float:
-        self._team.split(lambda a, b: self._residual[a:b].fill(0.0), self._n)
-        return self._pass(Renewing, own)
-
-    def measure(self, own: Array) -> None:
-        super().share_out()  # shares that were multiplied since are rounded more than once
-        self._team.split(lambda a, b: score_passes.lacks(a, b, self._values, self._residual, own), self._n)
-        self._pass(Collecting, own)
-        self.lost = self._factor * SINGLE * float(np.sum(self._values[: self._n])) if self._rounding == SINGLE else 0.0
-
-    def _use(self, single: bool) -> None:
-        """Hold shares in single precision, or in double. Weights may be of any size, so with them in double."""
-        single = single and not self._weighted
-        whole = self._keeper.state["deltas"]
-        self._shares, self._rounding = (whole.view(np.float32), SINGLE) if single else (whole, EPSILON)
-
-    def _pass(self, kind: type[Renewing], own: Array) -> float:
-        keeper = self._keeper
+    def _pass(self, renews: bool, own: Array) -> None:
+        scores = self._scores
+        if renews:  # residuals add up lists that come in parts
+            self._team.split(lambda a, b: self._residual[a:b].fill(0.0), self._n)
         arrays = (self._values, self._residual, self._shares, self._divisors)
-        program = kind(keeper.program, arrays, keeper.state.params, own)
-        keeper.session.near_memory.follow(keeper.graph.snapshot)
-        execute(program, keeper.session, quiet, None, None)
-        self.edges += self._arcs
-        return program.change
+        program = (Renewing if renews else Collecting)(scores.program, arrays, scores.state.params, own)
+        scores.session.near_memory.follow(scores.graph.snapshot)
+        execute(program, scores.session, quiet, None, None)
+        self._sums = program.sums
+
+
+def nothing(params: Any) -> Any:
+    return 0.0
+
+
+def sent(total: Any, u: Any, w: Any, state: Any, params: Any) -> Any:
+    return total + state[1][u] * w
+
+
+def received(v: Any, total: Any, state: Any, params: Any) -> Any:
+    if v != params[1][4]:
+        atomic_add(state[0], v, params[1][3] * total)
+
+
+class Renewing(Program):
+    """Renews the values of a `Spreading` in place; `sums` then has the sums of values, of those at vertices that send
+    nothing, and of changes. Residuals are zeros, and are left so.
+    """
+
+    order_free = False  # each edge counts once
+    all_active = True
+    pulls = True
+    max_iter = 1
+    runs_again = True  # a batch takes several passes
+    sides = ("in",)
+    state_bytes = Spreading.state_bytes
+    renews = True
+
+    def __init__(
+        self, program: Spreading, arrays: tuple[Array, ...], params: tuple[float, float, int], own: Array
+    ) -> None:
+        """`arrays`: values, residuals, shares and divisors. `own`: what a vertex has without any edge, by vertex or
+        once for all.
+        """
+        factor, _, absorber = params
+        self.name, self._weights, self.sums = program.name, program.reads_weights(), np.zeros(3)
+        state, params = for_kernels(arrays, factor, absorber, own, self.renews, self.sums)
+        self._state = State(state, None, params)
+
+    def reads_weights(self) -> bool:
+        return self._weights
+
+    def functions(self, facts: Facts) -> Functions:
+        return Functions(nothing=nothing, sent=sent, received=received)
+
+    def begin(self, facts: Facts) -> State:
+        return self._state
+
+    def loops(self, state: State) -> tuple[Any, Any]:
+        return passes.sweep_rows, passes.sweep_range
+
+    def after(self, state: State, frontier: Any, facts: Facts, iteration: int) -> bool:
+        """Renew the vertices that are left."""
+        given, rest = (*facts.lists.arrays, True, state.arrays, state.params, frontier.next_marks), passes.sweep_rest
+        facts.team.split(lambda a, b: rest(a, b, *given), facts.vertices)
+        return False
+
+    def result(self, state: State, facts: Facts) -> dict[str, Array]:
+        return {}
+
+
+class Collecting(Renewing):
+    """Adds to the residuals of a `Spreading` what its shares bring along all edges."""
+
+    renews = False
+
+    def after(self, state: State, frontier: Any, facts: Facts, iteration: int) -> bool:
+        return False

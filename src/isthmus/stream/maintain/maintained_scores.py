@@ -1,11 +1,24 @@
-"""Scores that spread along edges, kept current: when `residual_shift.py` has corrected residuals at the changed edges,
-they are sent on until the bound on the error holds.
+"""Scores that a stream keeps current: after a batch, residuals are sent on until the bound on the error holds.
 
-One thread follows the vertices with most residual per edge; if that takes too long, passes over all edges do
-(`whole_passes.py`).
+`residuals.py` has corrected the residuals r at the changed edges. The error is at most factor / (1 - factor) * (sum |r|
++ off) + off (`programs/scores/deltas.py`). A vertex that sends its residual shrinks sum |r| by at least (1 - factor) *
+|residual|, at the cost of its edges. So one thread first follows the vertices with most residual per edge.
+
+If that takes too long, as after batches that leave residuals everywhere, *passes* over all in-edges go on from there. A
+pass that *sends* adds all residuals to the values: the new residuals are A'r, and sum |A'r| <= factor * sum |r|. It
+also corrects all messages that were sent with old divisors, and ends with the new residuals, exact except for rounding:
+nothing has to be measured. Residuals are small, so single precision loses little of them, and halves the memory that is
+read. One such pass is mostly enough, since one vertex gains what another loses.
+
+Where that is slow, as in graphs with long paths, a *sweep* sets one value after the other to b + A'values; then a last
+pass *measures* the residuals, which bound the error however the values were found. `far_scores.py` has far lists.
 """
 
 from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 
@@ -13,15 +26,16 @@ from isthmus import sizes
 from isthmus.graph.changing.change import Change
 from isthmus.kernels.compile.compile_clock import clock
 from isthmus.kernels.scores import deltas
+from isthmus.kernels.scores import passes as kernels
 from isthmus.programs.dependencies import with_room
-from isthmus.programs.scores.ranking import LEFT
-from isthmus.programs.scores.spreading import LOWER, Spreading
+from isthmus.programs.scores.deltas import LOWER, NOTHING, Spreading
+from isthmus.programs.scores.sweeps import LEFT
 from isthmus.stream.maintain.maintained import Array
 from isthmus.stream.maintain.registry import maintains
-from isthmus.stream.maintain.residual_shift import ShiftedScores
-from isthmus.stream.maintain.residuals import NO_WEIGHTS, ROUNDING
-from isthmus.stream.maintain.whole_passes import EPSILON, Passes
+from isthmus.stream.maintain.residuals import EPSILON, NO_WEIGHTS, ROUNDING, ShiftedScores
 
+SINGLE = float(np.finfo(np.float32).eps) / 2  # of a share, lost by rounding it to single precision
+NO_MARKS, NO_QUEUE = np.empty(0, np.uint8), np.empty(0, np.uint32)
 ROUNDED = 0.05  # of the allowed error, for rounding; then residuals are computed anew
 # to restore the bound; a `tol` that float64 cannot reach is given up then, and the result says that it has not
 # converged.
@@ -43,7 +57,7 @@ class MaintainedSpreading(ShiftedScores):
     """Scores within a bound on their error, in sum or at every vertex."""
 
     _halting = STUCK  # of the change of the sweep before: then sweeps end
-    # of the change of a sweep, left as residuals: what is expected, and what was measured last.
+    # The share of a sweep's change that it leaves as residuals: as expected, and as measured last.
     _expected, _found = LEFT, LEFT
 
     def _start(self) -> None:
@@ -91,7 +105,7 @@ class MaintainedSpreading(ShiftedScores):
         self.effort.computation = clock() - start - self.effort.correction
 
     def _passes(self) -> Passes:
-        return Passes(self.state.arrays, self.state.params, self.graph.sides["in"], self._weighted, self.team)
+        return NearPasses(self)
 
     def _own(self) -> Array:
         """What each vertex has without any edge, as passes need it."""
@@ -112,7 +126,7 @@ class MaintainedSpreading(ShiftedScores):
         self.effort.edges_read += passes.edges
 
     def _catch_up(self) -> None:
-        """Correct the divisors that matter most, until what the others are off by leaves room in the bound."""
+        """Correct the messages with the largest errors from old divisors, until all other errors fit in the bound."""
         self.program.off = 0.0 if self.bounds_each else self._lost
         if self.program.fixed_divisors or not self._behind.size:
             return
@@ -232,24 +246,15 @@ class MaintainedSpreading(ShiftedScores):
         begins, ends, targets, weights = self.graph.sides["out"].arrays()
         if self._queue.size < n:
             self._queue = np.empty(self._room, np.uint32)
-        given = (
-            begins,
-            ends,
-            targets,
-            weights if self._weighted else NO_WEIGHTS,
-            values,
-            residual,
-            divisors,
-            factor,
-            absorber,
-        )
+        lists = (begins, ends, targets, weights if self._weighted else NO_WEIGHTS)
+        given = (*lists, values, residual, divisors, factor, absorber, self._marks)
         density = None
         while left > enough and followed < most and followed * (left - enough) <= most * (first - left):
             densities = np.abs(residual[:n]) / (ends[:n] - begins[:n] + 1)
             density = (float(densities.max()) if density is None else density) / STEP
             starts = np.flatnonzero(densities > density)
             goal = (density, left, enough, most - followed)
-            vertices, edges, total, left = deltas.spread_densest(starts, *goal, *given, self._marks, self._queue)
+            vertices, edges, total, left = deltas.spread_densest(starts, *goal, *given, self._queue)
             self.effort.edges_read += int(edges)
             self.effort.affected += int(vertices)
             self._lost += ROUNDING * float(total)
@@ -273,13 +278,115 @@ class MaintainedSpreading(ShiftedScores):
         values, residual = self.state["values"][:n], self.state["residual"][:n]
         factor, threshold, absorber = self.state.params
         left = float(np.abs(residual).sum())
-        allowed, remaining = (
-            self.program.allowed(float(values.sum()) + float(residual.sum())),
-            self.program.remaining(left),
-        )
+        allowed = self.program.allowed(float(values.sum()) + float(residual.sum()))
+        remaining = self.program.remaining(left)
         if remaining <= allowed or not left:
             self.program.error_bound, self.program.converged = self.program.bound(remaining, allowed), True
             return chosen
         threshold = min(threshold, LOWER * max(allowed - remaining + left, 0.1 * allowed) / max(n, 1))
         self.state.params = (factor, threshold, absorber)
         return np.flatnonzero(np.abs(residual) > threshold)
+
+
+class Passes(ABC):
+    """Passes over all in-edges, on the values, residuals and divisors of maintained scores. Deltas are overwritten."""
+
+    def __init__(self, scores: ShiftedScores) -> None:
+        graph = scores.graph
+        self._scores, self._team, self._n, self._arcs = scores, scores.team, graph.vertices, graph.arcs
+        self._weighted = scores.reads_weights() and graph.weighted
+        self._values, self._residual, self._shares, self._divisors = scores.state.arrays
+        self._factor, _, self._absorber = scores.state.params
+        self._rounding, self._sums = EPSILON, np.zeros(3)  # of the last pass that renewed: as in `kernels/scores`
+        # Edges read; the error of residuals that were measured with rounded shares.
+        self.edges, self.lost = 0, 0.0
+
+    @abstractmethod
+    def _pass(self, renews: bool, own: Array) -> None:
+        """Renew all values from `own` and their in-neighbours, or collect what arrives in the residuals."""
+
+    def send(self, strengths: Array, stretch: tuple[float, Array], loss: float) -> float:
+        """Send all residuals on, with new divisors; returns what rounding may have changed.
+
+        `stretch`: as `Spreading.stretch` gives it. `loss`: of what is sent, that rounding may lose.
+        """
+        self._use(loss >= SINGLE)
+        given = (self._values, self._residual, self._divisors, strengths, *stretch, self._shares)
+        sent = float(sum(self._team.split(lambda a, b: deltas.take_residuals(a, b, *given), self._n)))
+        self._pass(False, NOTHING)
+        self.edges += self._arcs
+        return float(self._factor * sent * self._rounding)
+
+    def sweep(self, own: Array) -> float:
+        """Set one value after the other; returns the sum of all changes. `own`: what a vertex has without any edge."""
+        self._pass(True, own)
+        self.edges += self._arcs
+        return float(self._sums[2])
+
+    def balanced(self, balance: Callable[[float, float], float]) -> None:
+        """After a sweep, multiply values and shares by balance(the sum of values, the part of it at vertices that send
+        nothing).
+        """
+        by = balance(float(self._sums[0]), float(self._sums[1]))
+        if by != 1:
+            self._team.split(lambda a, b: np.multiply(self._values[a:b], by, out=self._values[a:b]), self._n)
+            self._team.split(lambda a, b: np.multiply(self._shares[a:b], by, out=self._shares[a:b]), self._n)
+
+    def measure(self, own: Array) -> None:
+        """Set the residuals to what the values lack."""
+        self._share_values()  # shares that were multiplied since are rounded more than once
+        self._team.split(lambda a, b: deltas.lacks(a, b, self._values, self._residual, own), self._n)
+        self._pass(False, own)
+        self.edges += self._arcs
+        self.lost = self._factor * SINGLE * float(np.sum(self._values[: self._n])) if self._rounding == SINGLE else 0.0
+
+    def share_out(self) -> None:
+        """Make the shares of all values, for sweeps and for measuring."""
+        self._use(self._single_suffices())
+        self._share_values()
+
+    def _single_suffices(self) -> bool:
+        return False
+
+    def _share_values(self) -> None:
+        given = (self._values, self._divisors, self._shares)
+        self._team.split(lambda a, b: deltas.share_values(a, b, *given), self._n)
+
+    def _use(self, single: bool) -> None:
+        """Hold shares in single precision, or in double. Weights may be of any size, so with them in double."""
+        whole = self._scores.state["deltas"]
+        single = single and not self._weighted
+        self._shares, self._rounding = (whole.view(np.float32), SINGLE) if single else (whole, EPSILON)
+
+
+class NearPasses(Passes):
+    """Passes over edges that are all near, in pieces of about equal size."""
+
+    def __init__(self, scores: ShiftedScores) -> None:
+        super().__init__(scores)
+        side = scores.graph.sides["in"]
+        begins, ends, sources, weights = side.arrays()
+        self._lists = (begins[: self._n], ends[: self._n], sources, weights if self._weighted else NO_WEIGHTS)
+        self._cuts = np.empty(2 + (side.slots + self._n) // sizes.now.ranked_piece, np.int64)
+        kernels.even_cuts(self._lists[0], side.slots, self._cuts)
+
+    def _pass(self, renews: bool, own: Array) -> None:
+        arrays, sums = (self._values, self._residual, self._shares, self._divisors), np.zeros(3)
+        state, params = for_kernels(arrays, self._factor, self._absorber, own, renews, sums)
+        edges, cuts = (0, self._lists[2].size, 0, 0, NO_MARKS, True), self._cuts
+
+        def piece(k: int) -> None:
+            given = (*edges, *self._lists, state, state, params, None, NO_QUEUE, 0)
+            kernels.sweep_range(cuts[k], cuts[k + 1], *given)
+
+        self._team.each(piece, cuts.size - 1)
+        self._sums = sums
+
+
+def for_kernels(
+    arrays: tuple[Array, ...], factor: float, absorber: int, own: Array, renews: bool, sums: Array
+) -> tuple[tuple[Array, Array], Any]:
+    """State and parameters of the passes in `kernels/scores/passes.py`. Residuals are sums in double precision."""
+    values, residual, shares, divisors = arrays
+    scored = (divisors, own, values, factor, absorber, renews)
+    return (residual, shares), (None, scored, sums, shares if renews else residual, residual)

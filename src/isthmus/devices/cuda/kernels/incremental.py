@@ -1,8 +1,8 @@
 """Kernels that bring values up to date after a batch; built with each monotone program, whose functions also write
 parents.
 
-`hear` and `send` do what `pull_rows` and `relax_arcs` of kernels/loops/incremental.py do: vertices that lost their
-value hear from all in-neighbours, and inserted arcs send once. Several threads may send to one vertex; value and parent
+`hear` and `send` do what `pull_rows` and `relax_arcs` of `kernels/loops/incremental.py` do: vertices that lost their
+value pull from all in-neighbours, and inserted arcs send once. Several threads may send to one vertex; value and parent
 are written under the parent's lock (`programs/dependencies.py`). Vertices that improved are listed, each once.
 """
 

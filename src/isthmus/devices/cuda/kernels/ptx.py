@@ -2,7 +2,8 @@
 and spills.
 
 libNVVM makes PTX of what Numba has lowered, nvJitLink makes a cubin of it. Occupancy is the share of a multiprocessor's
-threads that can be resident with so many registers each, for blocks of `BLOCK` threads; kernels use no shared memory.
+threads that can be resident with that number of registers each, for blocks of `BLOCK` threads; kernels use no shared
+memory.
 """
 
 from __future__ import annotations

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import isthmus as ist
-from isthmus.programs.scores.delta_pagerank import DeltaPageRank
+from isthmus.programs.scores.deltas import DeltaPageRank
 
 DEVICE = "model:rtx2080ti"
 

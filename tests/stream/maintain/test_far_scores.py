@@ -12,11 +12,11 @@ import pytest
 
 import isthmus as ist
 from isthmus.graph.ingest.build import store_again
-from isthmus.programs.scores.live_pagerank import LivePageRank
-from isthmus.programs.scores.renewing import Collecting, Renewing
+from isthmus.programs.scores.deltas import LivePageRank
 from isthmus.runtime.execute import execute
 from isthmus.runtime.options import quiet
 from isthmus.runtime.session import Session
+from isthmus.stream.maintain.far_scores import Collecting, Renewing
 
 FACTOR, ABSORBER, VERTICES = 0.85, 3, 300
 POLICIES = ("auto", "filter", "emogi", "subway")
@@ -53,7 +53,7 @@ class Edges:
 def passed(kind: type[Renewing], session: Session, arrays: tuple[Array, ...], own: Array, weighted: bool) -> float:
     program = kind(LivePageRank(FACTOR, 1e-4, None, weighted), arrays, (FACTOR, 0.0, ABSORBER), own)
     execute(program, session, quiet, None, None)
-    return program.change
+    return float(program.sums[2])
 
 
 @pytest.mark.parametrize("policy", POLICIES)

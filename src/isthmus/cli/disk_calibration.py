@@ -6,14 +6,14 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from isthmus.devices.device import Calibration, CalibrationRow
+from isthmus.devices.calibration import Row
 from isthmus.link.link import Profile
 from isthmus.link.profile import calibration as disks
 from isthmus.link.profile.measurement import Samples
 from isthmus.memory import format_size
 
 
-class Disk(Calibration):
+class Disk:
     """The disk of a folder or a store."""
 
     samples: Samples
@@ -38,10 +38,10 @@ class Disk(Calibration):
     def name(self, known: disks.Memory | None) -> str:
         return (self.found if known is None else known.profile).name
 
-    def rounds(self) -> list[CalibrationRow]:
+    def rounds(self) -> list[Row]:
         return kinds(self.samples.bulk, self.samples.singles, self.samples.packed)
 
-    def rows(self, known: disks.Memory) -> list[CalibrationRow]:
+    def rows(self, known: disks.Memory) -> list[Row]:
         """Profiles remembered by the first version have fewer."""
         profile = known.profile
         rows = kinds(
@@ -71,7 +71,7 @@ class Disk(Calibration):
         }
 
 
-def kinds(bulk: Any, singles: dict[int, Any], packed: Any) -> list[CalibrationRow]:
+def kinds(bulk: Any, singles: dict[int, Any], packed: Any) -> list[Row]:
     """All kinds of work in the order they are shown."""
     return [
         ("bulk reads", "B", bulk),

@@ -1,10 +1,10 @@
-"""PageRank over in-edges: sweeps in place, then a step that bounds the error of the answer.
+"""PageRank by sweeps over in-edges, then a step that bounds the error of the answer.
 
 Let G be the whole walk: G x = d P^T x + ((1 - d) |x| + d m) p, where m is the mass of x on vertices without edges, and
 |x| the sum of x. PageRank is the x = G x that sums to one. Wherever two vectors have the same sum, G brings them nearer
-to each other by the factor d in L1, so for any x, however it was found,
+to each other by the factor d in L1. So for any x, however it was found,
 
-    G x / |x| is off by at most d / (1 - d) |G x - x| / |x|.
+    the L1 error of G x / |x| is at most d / (1 - d) |G x - x| / |x|.
 
 A sweep updates one vertex after another from its in-neighbours (Gauss-Seidel, as in the GAP Benchmark Suite), with m
 and |x| of the sweep before, so that mass on vertices without edges is redistributed from the start. Sweeps are
@@ -17,7 +17,7 @@ A step measures a fraction of the change that the sweep before it made. This pre
 step that comes too early corrects the fraction and is discarded: sweeps go on from x.
 
 Edges that are not all near come in deliveries, and a pass works on them in the order of arrival. A vertex whose list
-came in parts, or was shared by threads, is updated after all others.
+came in parts, or was shared by threads, is updated after all others (`kernels/scores/passes.py`).
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from typing import Any
 import numpy as np
 
 from isthmus import sizes
-from isthmus.kernels.scores import sweeps
+from isthmus.kernels.scores import passes
 from isthmus.programs.checkpoint_checks import finite, real, truth
 from isthmus.programs.program import Array, Facts, NearEdges, Seen, State
 from isthmus.threads import Team
@@ -74,7 +74,7 @@ class Ranking:
         """Turn the first ranks into shares."""
         if self._single:
             state["shares"] = state["shares"].view(np.float32)
-        share_out, given = sweeps.share_out, (*self._lists, state.extra["divisors"], *state.arrays)
+        share_out, given = passes.share_out, (*self._lists, state.extra["divisors"], *state.arrays)
         sums = self._team.split(lambda a, b: share_out(a, b, *given), self._n)
         self._mass, self._stuck = (float(sum(column)) for column in zip(*sums, strict=True))
         self.set_params(state)
@@ -84,7 +84,7 @@ class Ranking:
         slots = edges.lists.slots
         graph = (*edges.lists.arrays, edges.targets, NO_WEIGHTS if edges.weights is None else edges.weights)
         cuts = np.empty(2 + (slots + self._n) // sizes.now.ranked_piece, np.int64)
-        sweeps.even_cuts(edges.lists.begins, slots, cuts)
+        passes.even_cuts(edges.lists.begins, slots, cuts)
         for number in itertools.count(1):
             more = self.passed(state, number, self._near_pass(state, graph, cuts))
             seen(self._n, edges.lists.arcs)
@@ -95,7 +95,7 @@ class Ranking:
         """Sweep or step over pieces of about equal size; returns the change relative to the sum."""
         self.set_params(state)
         (begins, ends, *_), (ranks, shares), params, scale = graph, state.arrays, state.params, 1 / self._mass
-        found, sweep, step = np.zeros(cuts.size - 1), sweeps.sweep_range, sweeps.step
+        found, sweep, step = np.zeros(cuts.size - 1), passes.sweep_range, passes.step
 
         def piece(k: int) -> None:
             first, last = cuts[k], cuts[k + 1]
@@ -115,16 +115,17 @@ class Ranking:
         divisors, teleports = state.extra["divisors"], state.extra["teleports"]
         whole = float((1 - self._alpha) * self._mass + self._alpha * self._stuck)
         base = whole / self._n if teleports is None else whole
-        state.params = (divisors, teleports, base, self._alpha, self._over), self._sums
+        ranked = (divisors, teleports, base, self._alpha, self._over)
+        state.params = ranked, None, self._sums, state["shares"], state["shares"]
 
     def delivered(self, state: State, marks: Array) -> float:
         """End a pass over deliveries: update the vertices that are left; returns the change relative to the sum."""
         self.set_params(state)
         n, lists, arrays, params = self._n, self._lists, state.arrays, state.params
         if self.steps:
-            (ranks, shares), (rules, _), receive, scale = arrays, params, sweeps.receive, 1 / self._mass
-            return float(sum(self._team.split(lambda a, b: receive(a, b, *lists, rules, scale, shares, ranks), n)))
-        rest, lacking = sweeps.sweep_rest, self._lacking
+            (ranks, shares), ranked, receive, scale = arrays, params[0], passes.receive, 1 / self._mass
+            return float(sum(self._team.split(lambda a, b: receive(a, b, *lists, ranked, scale, shares, ranks), n)))
+        rest, lacking = passes.sweep_rest, self._lacking
         self._lacking = any(self._team.split(lambda a, b: rest(a, b, *lists, lacking, arrays, params, marks), n))
         return self._swept()
 
