@@ -27,15 +27,7 @@ from isthmus.runtime.execute import execute
 from isthmus.runtime.options import quiet
 from isthmus.runtime.session import Session
 from isthmus.stream.maintain.maintained import Array
-from isthmus.stream.maintain.maintained_scores import (
-    ATTEMPTS,
-    ROOM,
-    SINGLE,
-    STUCK,
-    MaintainedSpreading,
-    Passes,
-    for_kernels,
-)
+from isthmus.stream.maintain.maintained_scores import ATTEMPTS, ROOM, STUCK, MaintainedSpreading, Passes, for_kernels
 from isthmus.stream.maintain.neighbours import Neighbours
 from isthmus.stream.maintain.registry import maintains
 from isthmus.stream.maintain.residuals import ROUNDING
@@ -49,7 +41,6 @@ PART = 2  # lists of few vertices may take at most half of the time of a pass
 UNSENT = 0.5  # part of what the bound allows that is not sent when lists of few vertices are read
 HALF = 0.5  # lists of few vertices are read only if they send at least this part of all that is to be sent
 LEAST = 0.1  # part of what the bound allows: no step aims for less
-ROUNDED_SHARES = 0.01  # part of what the bound allows, that rounding shares to single precision may change
 
 
 @maintains(Spreading, in_memory=False)
@@ -63,21 +54,8 @@ class MaintainedFarSpreading(MaintainedSpreading):
     def near_bytes(self, vertices: int) -> int:
         return super().near_bytes(vertices) + self._neighbours.near_bytes(vertices)
 
-    def _first_scores(self, start: Array | None) -> None:
-        if self.bounds_each:
-            super()._first_scores(start)
-            return
-        if start is None:  # if nothing were lost at vertices without edges, this would be the sum of all scores
-            n, factor = self.graph.vertices, self.state.params[0]
-            self.state["values"][:n] = self.state["residual"][:n] / (1 - factor)
-            self._sweep_values(self._passes())
-        self._go_on()
-
     def _passes(self) -> Passes:
         return FarPasses(self)
-
-    def _own(self) -> Array:
-        return self.program.own(self.facts())
 
     def _catch_up(self) -> None:
         """Note the errors of messages. They are corrected when their lists are read."""
@@ -204,11 +182,6 @@ def from_the_top(amounts: Array) -> Array:
 
 class FarPasses(Passes):
     """Passes over edges that are far, by the loop of every run."""
-
-    def _single_suffices(self) -> bool:
-        """If rounding is far below the bound. A bound for each vertex does not know how large one share is."""
-        program, total = self._scores.program, float(np.sum(self._values[: self._n]))
-        return not program.bounds_each and self._factor * SINGLE * total <= ROUNDED_SHARES * program.allowed(total)
 
     def _pass(self, renews: bool, own: Array) -> None:
         scores = self._scores

@@ -49,6 +49,7 @@ LOSS = 1e-3  # of the allowed error, that rounding to single precision may come 
 # of the residuals, left by a pass that sends them: then sweeps, which leave about its square, take less time.
 SLOW = 0.7
 SWEPT = 0.9  # of the allowed error, at most, is used by sweeps: the next batch needs some
+ROUNDED_SHARES = 0.01  # part of what the bound allows, that rounding shares to single precision may change
 STUCK = 0.999  # of the change of the sweep before: rounding lets no sweep come nearer
 
 
@@ -74,11 +75,17 @@ class MaintainedSpreading(ShiftedScores):
             self._first_scores(state.start)
 
     def _first_scores(self, start: Array | None) -> None:
-        """Spread the residuals that all scores begin with; these vertices are active (None: all)."""
-        self._run(start)
+        """Compute scores from the residuals that all begin with; these vertices are active (None: all)."""
+        if self.bounds_each:
+            self._run(start)
+        elif start is None:
+            # If nothing were lost at vertices without edges, this would be the sum of all scores.
+            n, factor = self.graph.vertices, self.state.params[0]
+            self.state["values"][:n] = self.state["residual"][:n] / (1 - factor)
+            self._sweep_values(self._passes())
         self._go_on()
-        if not self.bounds_each:
-            self._lower(sizes.now.settled_alone)  # so that the next batches find room in the bound
+        if self.graph.lists_are_near and not self.bounds_each:
+            self._lower(sizes.now.settled_alone)  # so that the next batches may leave some residuals
             self._holds()
 
     def _rounding_allowed(self) -> float:
@@ -107,15 +114,11 @@ class MaintainedSpreading(ShiftedScores):
     def _passes(self) -> Passes:
         return NearPasses(self)
 
-    def _own(self) -> Array:
-        """What each vertex has without any edge, as passes need it."""
-        return self.program.first_residuals(self.facts())
-
     def _derive(self) -> None:
         """Compute all residuals from the values, in one pass over the edges."""
         n, passes = self.graph.vertices, self._passes()
         passes.share_out()
-        passes.measure(self._own())
+        passes.measure(self.program.own(self.facts()))
         self._marks[:n] = np.abs(self.state["residual"][:n]) > self.state.params[1]
         self._measured(passes)
 
@@ -196,7 +199,7 @@ class MaintainedSpreading(ShiftedScores):
     def _sweep_values(self, passes: Passes) -> None:
         """Sweep until the bound holds, or rounding lets nothing improve."""
         facts = self.facts()
-        own, fraction, change = self._own(), self._expected, np.inf
+        own, fraction, change = self.program.own(facts), self._expected, np.inf
         passes.share_out()
         while True:
             before, change = change, passes.sweep(own)
@@ -346,7 +349,9 @@ class Passes(ABC):
         self._share_values()
 
     def _single_suffices(self) -> bool:
-        return False
+        """If rounding is far below the bound. A bound for each vertex does not know how large one share is."""
+        program, total = self._scores.program, float(np.sum(self._values[: self._n]))
+        return not program.bounds_each and self._factor * SINGLE * total <= ROUNDED_SHARES * program.allowed(total)
 
     def _share_values(self) -> None:
         given = (self._values, self._divisors, self._shares)
