@@ -15,7 +15,7 @@ ROOT = Path(__file__).resolve().parents[2]
 SOURCE, PICTURE = ROOT / "src" / "isthmus", ROOT / "docs" / "parts.svg"
 BASE = ("checks", "errors", "memory", "messages", "plugins", "progress", "sizes", "threads")  # one box
 WORDS = {
-    "base": "errors, memory sizes, threads, plugins",
+    "base": "errors, memory, threads, plugins",
     "kernels": "compiled loops over arrays",
     "graph": "stores, lists, changing graphs",
     "link": "how far memory is read",

@@ -12,6 +12,7 @@ from typing import Any
 
 from isthmus import sizes
 from isthmus.devices.choose import choose
+from isthmus.devices.cpu import Cpu
 from isthmus.devices.device import Device
 from isthmus.engines.engine import BUFFERS, Cost, Pass
 from isthmus.engines.registry import ENGINES, engine
@@ -26,7 +27,6 @@ from isthmus.runtime.call import Rehearsed
 from isthmus.runtime.near.budget import Split
 from isthmus.runtime.public import callable_of
 from isthmus.runtime.results.result import Result
-from isthmus.runtime.session import check_graph
 
 
 @dataclass(frozen=True)
@@ -143,8 +143,7 @@ def plan(
     """
     passes: list[tuple[Program, Split]] = []
     run = callable_of("plan", algorithm)
-    check_graph("plan", graph)
-    on = choose(device, graph, options.get("memory")).device
+    on = choose(device, graph, options.get("memory")).device if isinstance(graph, Graph) else Cpu()
     try:
         run(
             graph,
