@@ -185,7 +185,9 @@ def test_a_program_written_by_hand(graph):
     assert ist.run(Degrees(), graph).values.tolist() == [0, 1, 1, 2]
 
 
-def test_a_new_parameter_compiles_nothing(graph):
+def test_a_new_parameter_compiles_nothing(graph, tmp_path, monkeypatch):
+    # A cache folder of its own: other processes write to the usual one.
+    monkeypatch.setenv("ISTHMUS_CACHE", str(without_programs(tmp_path / "cache")))
     ist.run(steps(0, by=2), graph)
     modules, files = compiled_modules(), kept_files()
     signatures = {name: len(module.push_rows.signatures) for name, module in modules.items()}
