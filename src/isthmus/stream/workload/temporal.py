@@ -41,7 +41,7 @@ def read_temporal(path: Path, names: tuple[str, ...] | None = None) -> Any:
                 raise OptionError(f"columns: expected some of {', '.join(COLUMNS)}, and - for others, got {name!r}")
     if path.suffix.lower() in files.PARQUET.endings + files.ARROW.endings:
         schema, _ = files.inspect(path)
-        like: Any = SimpleNamespace(name=str(path), room=None, columns=list(schema.names))
+        like: Any = SimpleNamespace(name=str(path), block_memory=None, columns=list(schema.names))
         table = pa.Table.from_batches(list(files.capped([path], like, 200)), schema)
         return renamed(table, names or tuple(schema.names), path)
     return text_table(path, names)
